@@ -1,0 +1,1 @@
+"""Conversation history that fits its context window."""

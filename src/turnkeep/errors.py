@@ -1,0 +1,306 @@
+"""Every error turnkeep raises, in one tree.
+
+```text
+TurnkeepError
+├── BudgetExceededError        what must stay does not fit
+├── InvalidHistoryError        the history breaks rules that trimming cannot mend
+├── OpenCallError              a call is open and open_calls="raise" was asked for
+├── FormatError                a value is not what its format says it is
+│   ├── AmbiguousFormatError   several formats could be meant
+│   └── CorruptStoreError      a saved file or database is damaged
+├── DuplicateIdError           an id is used twice
+├── UnknownMessageError        no message has that id
+├── UnknownCallError           no call has that id
+├── AmbiguousCallError         several open calls share that id
+├── AlreadyResolvedError       the call has a final answer already
+├── NaiveTimestampError        a time stamp without a time zone
+├── StalePlanError             a plan applied to other messages than its own
+├── StrategyError              a strategy broke its contract
+├── TokenizerUnavailableError  no vocabulary for an exact count
+└── ConflictError              somebody else wrote first
+```
+
+Wrong *arguments* (a negative budget, an unknown option) raise `ValueError` or
+`TypeError`, as everywhere in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+
+
+class TurnkeepError(Exception):
+    """The root: catch it to catch everything turnkeep raises on purpose."""
+
+
+@attrs.frozen
+class Held:
+    """One thing that cannot go, and who holds it."""
+
+    id: str
+    """Id of the message, or `"tools"`, `"system"`, `"overhead"`."""
+
+    cause: str
+    """`pinned`, `pending`, `question`, `newest`, `system`, `tools`, `overhead`,
+    `signature` or `not_offered` (the strategy never offered it)."""
+
+    tokens: int
+    """Tokens it occupies; for another limit than tokens, how many it uses of it."""
+
+
+@attrs.define
+class BudgetExceededError(TurnkeepError):
+    """What must stay does not fit, however much else goes."""
+
+    needed: int
+    """How much cannot go (tokens, or messages, turns, images: see *limit*)."""
+
+    available: int
+    """How much the budget leaves for it."""
+
+    smallest: int
+    """The smallest budget (`max_tokens`, or the limit's own) that would work."""
+
+    limit: str = "tokens"
+    """Which limit was hit: `tokens`, `turns`, `messages` or `images`."""
+
+    held: tuple[Held, ...] = ()
+    """Everything that cannot go, oldest first."""
+
+    def __str__(self) -> str:
+        """Say what does not fit, who holds it and what to do."""
+        totals: dict[str, int] = {}
+        for item in self.held:
+            totals[item.cause] = totals.get(item.cause, 0) + item.tokens
+        parts = ", ".join(f"{cause} {tokens}" for cause, tokens in totals.items())
+        largest = max(self.held, key=lambda item: item.tokens, default=None)
+        worst = (
+            f" The largest is {largest.id} ({largest.cause}, {largest.tokens})."
+            if largest
+            else ""
+        )
+        name = "max_tokens" if self.limit == "tokens" else f"max_{self.limit}"
+        return (
+            f"{self.needed} {self.limit} cannot be dropped, but only {self.available} "
+            f"are available ({parts or 'nothing held'}).{worst} Set {name} to at least "
+            f"{self.smallest}, unpin something, or answer a pending call."
+        )
+
+
+@attrs.frozen
+class Violation:
+    """One rule that a history or request breaks."""
+
+    rule: str
+    """The rule's number, such as `"OC-12"`, or a name such as `"orphan_result"`."""
+
+    where: str
+    """A JSON path to the offending value, such as `"$.messages[3].content"`."""
+
+    message: str
+    """What is wrong, in words, with the ids concerned and what would mend it."""
+
+    hard: bool = True
+    """Whether the provider refuses the request (otherwise the evidence differs)."""
+
+
+@attrs.define
+class InvalidHistoryError(TurnkeepError):
+    """The history breaks rules, and the caller asked not to have it mended."""
+
+    violations: tuple[Violation, ...]
+    """What is wrong, in the order of the history."""
+
+    def __str__(self) -> str:
+        """List the first few violations."""
+        shown = "; ".join(f"{v.where}: {v.message}" for v in self.violations[:3])
+        more = len(self.violations) - 3
+        rest = f"; and {more} more" if more > 0 else ""
+        return f"the history is not valid: {shown}{rest}"
+
+
+@attrs.define
+class OpenCallError(TurnkeepError):
+    """Calls without a final result stand in the way of sending."""
+
+    call_ids: tuple[str, ...]
+    """The open calls, oldest first."""
+
+    def __str__(self) -> str:
+        """Name the calls and the ways out."""
+        return (
+            f"open calls: {', '.join(self.call_ids)}. Resolve, cancel or abandon them, "
+            'or pass open_calls="stand-in".'
+        )
+
+
+@attrs.define
+class FormatError(TurnkeepError):
+    """A value is not what its format demands."""
+
+    reason: str
+    """What is wrong, with the offending value."""
+
+    path: str = "$"
+    """Where: a JSON path, such as `"$.messages[3].content"`."""
+
+    def __str__(self) -> str:
+        """Say what is wrong and where."""
+        return f"{self.reason} @ {self.path}"
+
+
+@attrs.define
+class AmbiguousFormatError(FormatError):
+    """Several formats could be meant, and they would not give the same."""
+
+    candidates: tuple[str, ...] = ()
+    """Names to choose from, for `format=`."""
+
+    def __str__(self) -> str:
+        """List the candidates."""
+        names = ", ".join(self.candidates) or "none"
+        return f"{self.reason} @ {self.path}; pass format= (candidates: {names})"
+
+
+@attrs.define
+class CorruptStoreError(FormatError):
+    """A saved file or database is damaged; nothing was changed."""
+
+    line: int | None = None
+    """The damaged line of a file, counted from 1."""
+
+
+@attrs.define
+class DuplicateIdError(TurnkeepError):
+    """Two messages of one history have the same id."""
+
+    id: str
+    path: str = "$"
+
+    def __str__(self) -> str:
+        """Name the id and the place of its second use."""
+        return f"message id {self.id!r} is used twice @ {self.path}"
+
+
+@attrs.define
+class UnknownMessageError(TurnkeepError, KeyError):
+    """No message has that id."""
+
+    id: object
+
+    def __str__(self) -> str:
+        """Name the id."""
+        return f"no message {self.id!r} in this history"
+
+
+@attrs.define
+class UnknownCallError(TurnkeepError, KeyError):
+    """No open call has that id."""
+
+    call_id: str
+
+    def __str__(self) -> str:
+        """Name the id."""
+        return f"no tool call {self.call_id!r} in this conversation"
+
+
+@attrs.define
+class AmbiguousCallError(TurnkeepError):
+    """More than one open call has that id."""
+
+    call_id: str
+    message_ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Name the messages to choose from."""
+        return (
+            f"tool call id {self.call_id!r} is open in several messages: "
+            f"{', '.join(self.message_ids)}. Pass message_id= to say which."
+        )
+
+
+@attrs.define
+class AlreadyResolvedError(TurnkeepError):
+    """The call has a final answer; the first one stands."""
+
+    call_id: str
+    state: str = "resolved"
+
+    def __str__(self) -> str:
+        """Name the call and how it was closed."""
+        return f"tool call {self.call_id!r} is {self.state} already; nothing changed"
+
+
+@attrs.define
+class NaiveTimestampError(TurnkeepError, ValueError):
+    """A time stamp has no time zone."""
+
+    value: object
+    path: str = "$"
+
+    def __str__(self) -> str:
+        """Show the value and the way out."""
+        return (
+            f"time stamp {self.value!s} has no time zone @ {self.path}; "
+            "give it one, for example datetime.now(UTC)"
+        )
+
+
+@attrs.define
+class StalePlanError(TurnkeepError):
+    """The plan was made for other messages than these."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        """Say what differs."""
+        return f"the plan was made for another history: {self.reason}. Plan again."
+
+
+@attrs.define
+class StrategyError(TurnkeepError):
+    """A strategy proposed something it must not."""
+
+    strategy: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Name the strategy and its fault."""
+        return f"strategy {self.strategy}: {self.reason}"
+
+
+@attrs.define
+class TokenizerUnavailableError(TurnkeepError):
+    """No vocabulary for this encoding can be had offline."""
+
+    encoding: str
+    ways_out: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        """Name the encoding and the ways out."""
+        ways = "; ".join(self.ways_out)
+        return f"no vocabulary for {self.encoding!r} on this machine. {ways}".rstrip()
+
+
+@attrs.define
+class ConflictError(TurnkeepError):
+    """Somebody else changed the conversation first; nothing was written."""
+
+    conversation_id: str
+    expected: int
+    """The version this write was made for."""
+    actual: int
+    """The version that is stored."""
+    changed: tuple[str, ...] = ()
+    """Ids of the messages that were added or changed in between."""
+
+    def __str__(self) -> str:
+        """Say what changed and how to go on."""
+        ids = f" (changed: {', '.join(self.changed)})" if self.changed else ""
+        return (
+            f"conversation {self.conversation_id!r} is at version {self.actual}, not "
+            f"{self.expected}{ids}. Reload it, or append with rebase=True."
+        )

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from ._frozen import EMPTY, FrozenDict, freeze
+
+
+def _extra() -> Any:
+    return attrs.field(default=EMPTY, converter=freeze, repr=False, kw_only=True)
+
+
+@attrs.frozen
+class Text:
+    """Plain text."""
+
+    text: str
+    extra: FrozenDict = _extra()
+    """Keys that the block's format carries and we do not interpret; every block has it.
+
+    Formats put them back where they found them."""
+
+
+@attrs.frozen
+class Json:
+    """Structured content: any JSON value."""
+
+    value: Any = attrs.field(converter=freeze)
+    extra: FrozenDict = _extra()
+
+
+@attrs.frozen
+class Image:
+    """A picture: inline (base64), by address, or by a provider's file id."""
+
+    data: str | None = attrs.field(default=None, repr=False)
+    """Base64, exactly as it came."""
+    media_type: str | None = None
+    url: str | None = None
+    file_id: str | None = None
+    detail: str | None = None
+    """How closely to look, in the provider's own words (`low`, `high`, `auto`)."""
+    number: int | None = None
+    """The number shown for it in a transcript, where a host numbers its images."""
+    extra: FrozenDict = _extra()
+
+
+@attrs.frozen
+class Document:
+    """A file: inline (base64 or text), by address, or by a provider's file id."""
+
+    data: str | None = attrs.field(default=None, repr=False)
+    """Base64, exactly as it came."""
+    media_type: str | None = None
+    url: str | None = None
+    file_id: str | None = None
+    text: str | None = attrs.field(default=None, repr=False)
+    """The content of a plain-text document."""
+    title: str | None = None
+    extra: FrozenDict = _extra()
+
+
+@attrs.frozen
+class Thinking:
+    """Reasoning of the model. Never changed: providers check it byte for byte."""
+
+    text: str = ""
+    signature: str | None = attrs.field(default=None, repr=False)
+    """The provider's seal over it, exactly as it came."""
+    data: str | None = attrs.field(default=None, repr=False)
+    """Encrypted or redacted reasoning, exactly as it came."""
+    extra: FrozenDict = _extra()
+
+
+@attrs.frozen(init=False)
+class ToolCall:
+    """A tool call made by the model.
+
+    The arguments keep the exact text they arrived in, because some providers sign or
+    cache it; `arguments` offers the parsed value.
+
+    >>> ToolCall("call_1", "build", '{"target":  "all"}').arguments["target"]
+    'all'
+
+    Args:
+        id:
+            Links the call to its result; `None` where the format has no ids.
+        name:
+            The tool.
+        arguments:
+            JSON text (a `str`, kept byte for byte) or any other JSON value.
+        extra:
+            Keys of the format that we do not interpret.
+    """
+
+    id: str | None
+    name: str
+    arguments_text: str | None
+    """The arguments as text, when they arrived as text."""
+    arguments_value: Any = attrs.field(repr=False)
+    """The arguments as a frozen JSON value, when they did not arrive as text."""
+    extra: FrozenDict = attrs.field(repr=False)
+
+    def __init__(
+        self,
+        id: str | None,  # noqa: A002 - the field's name in every format
+        name: str,
+        arguments: Any = EMPTY,
+        *,
+        extra: Any = EMPTY,
+    ) -> None:
+        """See the class."""
+        is_text = isinstance(arguments, str)
+        self.__attrs_init__(  # type: ignore[attr-defined]
+            id,
+            name,
+            arguments if is_text else None,
+            None if is_text else freeze(arguments),
+            freeze(extra),
+        )
+
+    @property
+    def arguments(self) -> Any:
+        """The parsed arguments; text that is not JSON comes back as it is."""
+        if self.arguments_text is None:
+            return self.arguments_value
+        try:
+            return freeze(json.loads(self.arguments_text))
+        except (ValueError, RecursionError):
+            return self.arguments_text
+
+    @property
+    def text(self) -> str:
+        """The arguments as text: as they arrived, else compact JSON."""
+        if self.arguments_text is not None:
+            return self.arguments_text
+        return json.dumps(
+            self.arguments_value, ensure_ascii=False, separators=(",", ":")
+        )
+
+
+def as_blocks(content: str | Sequence[Any] | Any) -> tuple[Any, ...]:
+    """Content given in short (text, one block, a sequence of both) as blocks."""
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, BLOCK_TYPES):
+        return (content,)
+    return tuple(Text(c) if isinstance(c, str) else c for c in content)
+
+
+@attrs.frozen
+class ToolResult:
+    """The answer to a tool call.
+
+    It is *final* unless it is `pending` (a placeholder: the answer is still to come) or
+    `interim` (an answer, but not the last). Only a final result closes its call.
+    """
+
+    tool_call_id: str | None
+    content: tuple[Block, ...] = attrs.field(default=(), converter=as_blocks)
+    is_error: bool = False
+    pending: bool = False
+    interim: bool = False
+    tool_name: str | None = None
+    extra: FrozenDict = _extra()
+
+    @property
+    def final(self) -> bool:
+        """Whether it closes its call."""
+        return not (self.pending or self.interim)
+
+    @property
+    def text(self) -> str:
+        """Its text and JSON content, joined by line breaks."""
+        return join_text(self.content)
+
+
+@attrs.frozen
+class Opaque:
+    """A vendor's block that we do not know: carried along unchanged."""
+
+    value: FrozenDict = attrs.field(converter=freeze)
+    format: str | None = None
+    """Name of the format whose block it is."""
+
+
+Content: TypeAlias = Text | Json | Image | Document | Opaque
+"""What the content of a tool result is made of."""
+
+Block: TypeAlias = (
+    Text | Json | Image | Document | Thinking | ToolCall | ToolResult | Opaque
+)
+"""One part of a message's content."""
+
+BLOCK_TYPES = (Text, Json, Image, Document, Thinking, ToolCall, ToolResult, Opaque)
+
+
+def join_text(blocks: Sequence[Block]) -> str:
+    """The text of text, JSON and tool-result blocks, joined by line breaks."""
+    return "\n".join(
+        part for block in blocks if (part := _text_of(block)) is not None
+    )
+
+
+def _text_of(block: Block) -> str | None:
+    match block:
+        case Text():
+            return block.text
+        case Json():
+            return json.dumps(block.value, ensure_ascii=False)
+        case ToolResult():
+            return block.text
+        case _:
+            return None
+
+

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal, Self, TypeAlias
+
+import attrs
+
+from turnkeep.errors import NaiveTimestampError
+
+from ._blocks import Block, Text, ToolCall, ToolResult, as_blocks, join_text
+from ._frozen import EMPTY, FrozenDict, freeze
+
+PinScope: TypeAlias = Literal["turn", "step"]
+
+DISPLAY_KINDS = frozenset({"run_summary"})
+"""Kinds that are shown to people and never sent or counted."""
+
+
+class Role(StrEnum):
+    """Who speaks. A developer message is a system message (its format knows)."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+
+
+def _aware(
+    _instance: object, _attribute: object, value: datetime | None
+) -> None:
+    if value is not None and value.tzinfo is None:
+        raise NaiveTimestampError(value)
+
+
+@attrs.frozen
+class Message:
+    """One entry of a history.
+
+    A value: compared and hashed by what it says, never changed (`evolve` makes another).
+
+    >>> Message.user("hi") == Message.user("hi")
+    True
+
+    Args:
+        role:
+            Who speaks.
+        content:
+            Text, one block, or a sequence of blocks.
+        id:
+            Unique in its history; unset until appended or given.
+        timestamp:
+            When, with a time zone; unset until appended or given. Never reorders.
+        token_count:
+            Tokens as the host counted them, all overhead included; trusted.
+        pinned:
+            Survives every budget and strategy.
+        pin_scope:
+            `"turn"` also holds the turn's question and last step; `"step"` does not.
+        kind:
+            What it is to its host (`"summary"`, `"digest"`, `"run_summary"`, ...).
+        priority:
+            Lower is more important, 0 the most; used by `LowestPriority` only.
+        metadata:
+            Any JSON object of the host's; kept, never sent.
+        extra:
+            Keys that its format carries and we do not interpret; sent back unchanged.
+        layout:
+            How the format spelled it where JSON allows several ways (`content` as text
+            or as a list, null or absent): private to the format, not compared.
+
+    Raises:
+        NaiveTimestampError: The time stamp has no zone.
+    """
+
+    role: Role = attrs.field(converter=Role)
+    content: tuple[Block, ...] = attrs.field(default=(), converter=as_blocks)
+    id: str | None = attrs.field(default=None, kw_only=True)
+    timestamp: datetime | None = attrs.field(
+        default=None, kw_only=True, validator=_aware
+    )
+    token_count: int | None = attrs.field(default=None, kw_only=True)
+    pinned: bool = attrs.field(default=False, kw_only=True)
+    pin_scope: PinScope = attrs.field(default="turn", kw_only=True)
+    kind: str | None = attrs.field(default=None, kw_only=True)
+    priority: int | None = attrs.field(default=None, kw_only=True)
+    metadata: FrozenDict = attrs.field(default=EMPTY, converter=freeze, kw_only=True)
+    extra: FrozenDict = attrs.field(
+        default=EMPTY, converter=freeze, kw_only=True, repr=False
+    )
+    layout: str | None = attrs.field(
+        default=None, kw_only=True, repr=False, eq=False
+    )
+
+    @classmethod
+    def system(cls, content: str | Sequence[Block], **fields: Any) -> Self:
+        """An instruction to the model; *fields* as on the class."""
+        return cls(Role.SYSTEM, content, **fields)
+
+    @classmethod
+    def user(cls, content: str | Sequence[Block], **fields: Any) -> Self:
+        """What the user says; *fields* as on the class."""
+        return cls(Role.USER, content, **fields)
+
+    @classmethod
+    def assistant(
+        cls,
+        content: str | Sequence[Block] = (),
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        **fields: Any,
+    ) -> Self:
+        """What the model answers, and the tools it calls; *fields* as on the class.
+
+        Empty text beside calls is left out: `assistant("", tool_calls=[...])`.
+        """
+        blocks = as_blocks(content)
+        if tool_calls and blocks == (Text(""),):
+            blocks = ()
+        return cls(Role.ASSISTANT, (*blocks, *tool_calls), **fields)
+
+    @classmethod
+    def tool_result(
+        cls,
+        tool_call_id: str | None,
+        content: str | Sequence[Block] = "",
+        *,
+        is_error: bool = False,
+        pending: bool = False,
+        interim: bool = False,
+        tool_name: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """The answer to the call *tool_call_id*; *fields* as on the class."""
+        result = ToolResult(
+            tool_call_id,
+            content,
+            is_error=is_error,
+            pending=pending,
+            interim=interim,
+            tool_name=tool_name,
+        )
+        return cls(Role.TOOL_RESULT, (result,), **fields)
+
+    def evolve(self, **changes: Any) -> Self:
+        """A copy with *changes*; new content clears `token_count` and `layout`."""
+        if "content" in changes:
+            changes.setdefault("token_count", None)
+            changes.setdefault("layout", None)
+        return attrs.evolve(self, **changes)
+
+    @property
+    def text(self) -> str:
+        """Its text (and that of its tool results), joined by line breaks."""
+        return join_text(self.content)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls it makes, in order."""
+        return tuple(b for b in self.content if isinstance(b, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results it carries, in order."""
+        return tuple(b for b in self.content if isinstance(b, ToolResult))
+
+    @property
+    def tool_result(self) -> ToolResult | None:
+        """Its (first) result, if it carries one."""
+        return next((b for b in self.content if isinstance(b, ToolResult)), None)
