@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+
+from turnkeep.model import Message
+
+
+@attrs.frozen
+class Envelope:
+    """A list of wire entries, and what stands around it in a request body.
+
+    Made by `Format.open`; `replace` puts other entries where the first ones stood.
+    """
+
+    entries: Sequence[Any]
+    """The wire entries, the caller's own objects."""
+
+    system: Any = None
+    """System text that stands beside the list (`system`, `instructions`, ...), raw."""
+
+    tools: Any = None
+    """Tool definitions of the body, raw."""
+
+    model: str | None = None
+    """The model that the body names."""
+
+    path: str = "$"
+    """JSON path of the list, such as `"$.messages"`."""
+
+    is_body: bool = False
+    """Whether the list stands in a request body."""
+
+    replace: Callable[[list[Any]], Any] = attrs.field(default=list, repr=False)
+    """Gives the input's own shape with other entries in it; never changes the input."""
+
+
+@attrs.frozen
+class Match:
+    """What detection found out about one format."""
+
+    score: int
+    """0: cannot be; 1: could be; 2 and more: has marks that only this format has."""
+
+    reason: str
+    """The mark that decided, in words, with its path."""
+
+
+@runtime_checkable
+class Format(Protocol):
+    """One JSON shape for message lists.
+
+    A wire entry is one element of the list as the provider has it. It holds one logical
+    message or, where a format puts tool results and user text into one entry, two: the
+    results first, the text second. A second one is marked by its `layout`, so that
+    `encode` joins exactly what `decode` split.
+
+    Decoding then encoding gives the equal JSON value, key for key: what the model has
+    no field for stands in `extra`; how it was spelled stands in `layout`.
+    """
+
+    name: str
+    """As users write it, such as `"openai"`."""
+
+    def open(self, value: Any) -> Envelope:
+        """Take a list of entries or a whole request body apart.
+
+        Raises:
+            FormatError: It is neither.
+        """
+        ...
+
+    def matches(self, value: Any) -> Match:
+        """How much *value* (a list or a body) looks like this format.
+
+        Looks at a bounded number of entries and never raises.
+        """
+        ...
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """The logical messages of one wire entry.
+
+        Raises:
+            FormatError: With the path of the offending value below *path*.
+        """
+        ...
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """Wire entries that say *messages*, in their order.
+
+        Takes messages of any origin; what the format cannot carry is left out here
+        and reported by `convert`.
+        """
+        ...
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """System text that stood beside the list, as system messages."""
+        ...
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """A request body: the list, system text where it belongs, and *tools* as given."""
+        ...
+
+    def losses(self, message: Message) -> list[str]:
+        """What of *message* this format cannot carry, in words; usually nothing."""
+        ...

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+from ._base import Format
+
+_CLASSES = {
+    "openai": "_openai:OpenAI",
+    "openai-responses": "_openai_responses:OpenAIResponses",
+    "anthropic": "_anthropic:Anthropic",
+    "gemini": "_gemini:Gemini",
+    "bedrock": "_bedrock:Bedrock",
+    "mistral": "_mistral:Mistral",
+    "deepseek": "_deepseek:DeepSeek",
+    "ollama": "_ollama:Ollama",
+    "claude-code": "_claude_code:ClaudeCode",
+    "orion": "_orion:Orion",
+    "molo": "_molo:Molo",
+    "multi-llm": "_multi_llm:MultiLlm",
+    "lellm": "_lellm:Lellm",
+    "mermaid": "_mermaid:Mermaid",
+    "turnkeep": "_turnkeep:Turnkeep",
+    "messages": "_messages:Messages",
+}
+"""Where each format lives. A format is one file in this folder and one entry here."""
+
+FORMATS: tuple[str, ...] = tuple(_CLASSES)
+"""The names of all formats, in the order in which detection mentions them."""
+
+
+@cache
+def get_format(name: str) -> Format:
+    """The format called *name*; loads its module on first use.
+
+    >>> get_format("openai").name
+    'openai'
+
+    Raises:
+        ValueError: There is no such format.
+    """
+    if name not in _CLASSES:
+        msg = f"no format {name!r}; there are {', '.join(FORMATS)}"
+        raise ValueError(msg)
+    module, _, class_name = _CLASSES[name].partition(":")
+    loaded = import_module(f"{__package__}.{module}")
+    made: Format = getattr(loaded, class_name)()
+    return made
+
+
+def present_formats() -> tuple[str, ...]:
+    """Names of the formats whose module exists."""
+    return tuple(
+        name
+        for name, place in _CLASSES.items()
+        if find_spec(f"{__package__}.{place.partition(':')[0]}") is not None
+    )
