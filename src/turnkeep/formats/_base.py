@@ -8,6 +8,32 @@ import attrs
 from turnkeep.model import Message
 
 
+def origin_of(message: Message) -> str | None:
+    """Name of the format that *message* was decoded from; none for one made in Python.
+
+    Every format begins the `layout` of what it decodes with its own name, and may add a
+    colon and details of its own: `"openai"`, `"openai:list"`. What stands in `extra`, and
+    in the `extra` of blocks, belongs to that format. A format sends back its own keys
+    and those of messages without origin, never those of another format.
+    """
+    layout = message.layout
+    return None if layout is None else layout.partition(":")[0]
+
+
+def layout_of(message: Message, name: str) -> str:
+    """The details that format *name* left in the layout of *message*, else `""`."""
+    layout = message.layout
+    if layout is None or not layout.startswith(f"{name}:"):
+        return ""
+    return layout[len(name) + 1 :]
+
+
+def is_own(message: Message, name: str) -> bool:
+    """Whether the keys in `extra` are those of format *name* (or the caller's)."""
+    layout = message.layout
+    return layout is None or layout == name or layout.startswith(f"{name}:")
+
+
 @attrs.frozen
 class Envelope:
     """A list of wire entries, and what stands around it in a request body.
@@ -35,6 +61,20 @@ class Envelope:
 
     replace: Callable[[list[Any]], Any] = attrs.field(default=list, repr=False)
     """Gives the input's own shape with other entries in it; never changes the input."""
+
+
+@attrs.frozen
+class Detection:
+    """Which format a value has, and why."""
+
+    format: str
+    """The name to use."""
+
+    candidates: tuple[str, ...]
+    """Every format that it could be, `format` among them."""
+
+    reason: str
+    """What decided, in words."""
 
 
 @attrs.frozen

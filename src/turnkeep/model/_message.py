@@ -145,10 +145,14 @@ class Message:
         return cls(Role.TOOL_RESULT, (result,), **fields)
 
     def evolve(self, **changes: Any) -> Self:
-        """A copy with *changes*; new content clears `token_count` and `layout`."""
+        """A copy with *changes*; new content clears `token_count` and most of `layout`.
+
+        The layout keeps the name of the format, which says whose the keys in `extra` are.
+        """
         if "content" in changes:
             changes.setdefault("token_count", None)
-            changes.setdefault("layout", None)
+            origin = self.layout and self.layout.partition(":")[0]
+            changes.setdefault("layout", origin)
         return attrs.evolve(self, **changes)
 
     @property

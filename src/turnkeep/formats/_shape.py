@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    BRIDGE,
+    DIGEST,
+    EMPTY,
+    INTERIM,
+    PENDING,
+    SUMMARY,
+    FrozenDict,
+    UnfitValueError,
+    freeze,
+    mark,
+    marker_of,
+    unmark,
+)
+
+ERROR = "[turnkeep:error]"
+"""First line of a failed tool's result, in formats that have no flag for it."""
+
+ERROR_TEXT = "tool error: "
+"""How a failed tool's text may begin by itself: then no line is added."""
+
+MARKS = "[turnkeep:"
+"""How every first line of ours begins: cheap to look for."""
+
+_KINDS = {SUMMARY: "summary", DIGEST: "digest", BRIDGE: "bridge"}
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_DATA_URL = re.compile(r"data:([^;,]*);base64,", re.IGNORECASE)
+
+
+def json_type(value: Any) -> str:
+    """What *value* is called in JSON: for messages to people."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case int() | float():
+            return "a number"
+        case dict():
+            return "an object"
+        case list() | tuple():
+            return "an array"
+        case _:
+            return f"a Python {type(value).__name__}"
+
+
+def wrong(what: str, expected: str, value: Any, path: str) -> FormatError:
+    """The error for a value of the wrong type: what it is, and what it must be."""
+    return FormatError(f"{what} must be {expected}, got {json_type(value)}", path)
+
+
+def as_object(value: Any, what: str, path: str) -> dict[str, Any]:
+    """*value*, which must be an object.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(value, dict):
+        raise wrong(what, "an object", value, path)
+    return value
+
+
+def as_array(value: Any, what: str, path: str) -> Sequence[Any]:
+    """*value*, which must be an array.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(value, (list, tuple)):
+        raise wrong(what, "an array", value, path)
+    return value
+
+
+def as_text(value: Any, what: str, path: str) -> str:
+    """*value*, which must be a string.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(value, str):
+        raise wrong(what, "a string", value, path)
+    return value
+
+
+def frozen(value: Any, path: str) -> Any:
+    """*value* frozen.
+
+    Raises:
+        FormatError: JSON cannot say it, with the path of the part that does not fit.
+    """
+    try:
+        return freeze(value)
+    except UnfitValueError as error:
+        raise FormatError(error.reason, path + error.path) from None
+
+
+def frozen_object(value: dict[str, Any], path: str) -> FrozenDict:
+    """*value* frozen; the shared empty object when it has no keys."""
+    if not value:
+        return EMPTY
+    made: FrozenDict = frozen(value, path)
+    return made
+
+
+def kind_of_text(text: str) -> str | None:
+    """The kind of a message of ours that starts with *text*, by its first line."""
+    if not text.startswith(MARKS):
+        return None
+    marker = marker_of(text)
+    return None if marker is None else _KINDS.get(marker)
+
+
+@attrs.frozen
+class ResultText:
+    """The text of a tool result, and what its first lines said."""
+
+    text: str
+    """Without those lines."""
+    pending: bool = False
+    interim: bool = False
+    is_error: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> ResultText:
+        """Take the fixed first lines off *text*.
+
+        >>> ResultText.read("[turnkeep:pending]\\nstarted")
+        ResultText(text='started', pending=True, interim=False, is_error=False)
+        """
+        if not text.startswith(MARKS):
+            return cls(text, is_error=text.startswith(ERROR_TEXT))
+        marker = marker_of(text)
+        pending, interim = marker == PENDING, marker == INTERIM
+        if pending or interim:
+            text = unmark(text)
+        first, newline, rest = text.partition("\n")
+        if newline and first == ERROR:
+            return cls(rest, pending, interim, is_error=True)
+        return cls(text, pending, interim, is_error=text.startswith(ERROR_TEXT))
+
+    def write(self) -> str:
+        """The text with its first lines."""
+        text = self.text
+        if self.is_error and not text.startswith(ERROR_TEXT):
+            text = f"{ERROR}\n{text}"
+        if self.pending:
+            return mark(PENDING, text)
+        return mark(INTERIM, text) if self.interim else text
+
+
+def sample(entries: Sequence[Any]) -> list[tuple[int, Any]]:
+    """Entries to look at for detection, with their indexes: at most 250."""
+    if len(entries) <= 250:
+        return list(enumerate(entries))
+    late = len(entries) - 50
+    return [*enumerate(entries[:200]), *enumerate(entries[late:], late)]
+
+
+def split_data_url(url: str, path: str) -> tuple[str, str] | None:
+    """Media type and base64 data of a `data:` address; none for any other address.
+
+    Raises:
+        FormatError: The base64 is damaged. Linear in its length.
+    """
+    if not url.startswith("data:"):
+        return None
+    found = _DATA_URL.match(url)
+    if found is None or not found[0].endswith(";base64,"):
+        return None
+    data = url[found.end() :]
+    check_base64(data, path)
+    return found[1], data
+
+
+def check_base64(data: str, path: str) -> None:
+    """Refuse truncated or damaged base64; linear in its length.
+
+    Raises:
+        FormatError: It cannot be decoded.
+    """
+    if len(data) % 4 or _BASE64.fullmatch(data) is None:
+        reason = f"base64 of {len(data)} characters is damaged or truncated"
+        raise FormatError(reason, path)
+
+
+def compact(value: Any) -> str:
+    """*value* as JSON text without white space, for text that holds JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
