@@ -169,8 +169,3 @@ class Message:
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The results it carries, in order."""
         return tuple(b for b in self.content if isinstance(b, ToolResult))
-
-    @property
-    def tool_result(self) -> ToolResult | None:
-        """Its (first) result, if it carries one."""
-        return next((b for b in self.content if isinstance(b, ToolResult)), None)
