@@ -5,8 +5,9 @@ provider's own entries apart and put them together again, key for key. A format'
 loads on first use.
 """
 
+from turnkeep.model import paused_gc
+
 from ._base import Envelope, Format, Match
-from ._bulk import paused_gc
 from ._registry import FORMATS, get_format
 
 __all__ = ["FORMATS", "Envelope", "Format", "Match", "get_format", "paused_gc"]

@@ -15,6 +15,7 @@ from ._blocks import (
     as_blocks,
     join_text,
 )
+from ._bulk import paused_gc
 from ._frozen import (
     EMPTY,
     MAX_DEPTH,
@@ -75,6 +76,7 @@ __all__ = [
     "join_text",
     "mark",
     "marker_of",
+    "paused_gc",
     "same",
     "thaw",
     "unmark",

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from turnkeep.errors import DuplicateIdError, FormatError
+from turnkeep.model import Message, paused_gc
+
+from ._dump import dump_message
+from ._load import below, frozen, load_message, wrong
+
+SCHEMA = 1
+"""The schema version that this release writes."""
+
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""By schema version: what turns a document of that version into one of the next.
+
+Each gets a copy of the top level and may change it. None is needed yet; every version
+ever written keeps its sample files in `tests/data/turnkeep/`, which must load for good.
+"""
+
+
+def dump_messages(
+    messages: Iterable[Message], **document_fields: Any
+) -> dict[str, Any]:
+    """A whole document: *messages*, with *document_fields* before them.
+
+    The fields are any JSON values: what a conversation keeps beside its messages. The
+    document shares the frozen JSON values of its messages. Linear in their number.
+
+    Raises:
+        FormatError: A field is not JSON; with its path.
+        ValueError: A field has the reserved name `turnkeep`.
+    """
+    if "turnkeep" in document_fields:
+        msg = "the field 'turnkeep' is the schema version: it cannot be given"
+        raise ValueError(msg)
+    for key, value in document_fields.items():
+        _check_field(key, value)
+    with paused_gc():
+        dumped = [dump_message(message) for message in messages]
+    return {"turnkeep": SCHEMA, **document_fields, "messages": dumped}
+
+
+def load_messages(doc: Any) -> tuple[list[Message], dict[str, Any]]:
+    """The messages of a document of any version, and its other fields as they are.
+
+    `dump_messages(messages, **rest)` gives the document again. Linear in its size.
+
+    Raises:
+        FormatError: It is not a document that this release reads; with the path.
+        DuplicateIdError: Two messages have the same id.
+    """
+    doc = migrate(doc)
+    entries = doc.get("messages")
+    if not isinstance(entries, list):
+        raise below(wrong("a list of messages", entries), "$.messages")
+    rest = {k: v for k, v in doc.items() if k not in ("turnkeep", "messages")}
+    for key, value in rest.items():
+        _check_field(key, value)
+    messages: list[Message] = []
+    ids: set[str] = set()
+    with paused_gc():
+        try:
+            for entry in entries:
+                message = load_message(entry)
+                if message.id is not None:
+                    if message.id in ids:
+                        path = f"$.messages[{len(messages)}].id"
+                        raise DuplicateIdError(message.id, path)
+                    ids.add(message.id)
+                messages.append(message)
+        except FormatError as error:
+            raise below(error, f"$.messages[{len(messages)}]") from None
+    return messages, rest
+
+
+def migrate(doc: Any) -> dict[str, Any]:
+    """*doc* as this release would have written it; *doc* itself stays as it is.
+
+    Raises:
+        FormatError: It names no version, or one that this release does not know.
+    """
+    if not isinstance(doc, dict):
+        expected = "a document (an object)"
+        raise wrong(expected, doc)
+    version = doc.get("turnkeep")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise below(wrong("the schema version (a whole number)", version), "$.turnkeep")
+    if version > SCHEMA:
+        reason = (
+            f"written by a newer turnkeep (schema {version}; this one reads up to "
+            f"{SCHEMA}): upgrade turnkeep"
+        )
+        raise FormatError(reason, "$.turnkeep")
+    while version < SCHEMA:
+        if version not in MIGRATIONS:
+            reason = f"there is no schema {version}: this one reads 1 to {SCHEMA}"
+            raise FormatError(reason, "$.turnkeep")
+        doc = {**MIGRATIONS[version](dict(doc)), "turnkeep": version + 1}
+        version += 1
+    current: dict[str, Any] = doc
+    return current
+
+
+def _check_field(key: str, value: Any) -> None:
+    try:
+        frozen(value)
+    except FormatError as error:
+        raise below(error, f"$.{key}") from None
