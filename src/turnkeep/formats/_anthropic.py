@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    EMPTY,
+    Block,
+    Document,
+    FrozenDict,
+    Image,
+    Message,
+    Role,
+    Text,
+    Thinking,
+    thaw,
+)
+
+from ._anthropic_blocks import NAME, BlockWriter, decode_blocks, decode_text, is_plain
+from ._base import Envelope, Match, is_own, origin_of
+from ._body import open_body
+from ._ids import with_call_ids
+from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
+from ._shape import as_array, as_object, json_type, sample
+from ._split import split_results
+from ._wire import (
+    NO_LAYOUT,
+    CallIds,
+    Layout,
+    argument_losses,
+    kind_of,
+    need,
+    rest,
+    results_first,
+    weave,
+)
+
+_KNOWN: Final = frozenset({"role", "content"})
+_ROLES: Final = {
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+    "system": Role.SYSTEM,
+}
+_ASSISTANT_SIDE: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
+
+_OWN: Final = frozenset({NAME, "claude-code"})
+"""Formats that hold Anthropic's own blocks."""
+
+_SIGNED: Final = frozenset({NAME, "claude-code", "bedrock", None})
+"""Origins whose signatures can be Anthropic's (Bedrock serves the same models)."""
+
+LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
+"""Rule AN-15."""
+
+_MARKS: Final = {
+    "tool_use": 3,
+    "tool_result": 3,
+    "redacted_thinking": 3,
+    "server_tool_use": 3,
+    "thinking": 2,
+    "document": 2,
+    "container_upload": 2,
+}
+"""Block types that only this format has, and how much each says."""
+
+_FOREIGN: Final = frozenset(
+    {"image_url", "input_text", "output_text", "input_image", "tool_call", "file"}
+)
+"""Block types that other formats have and this one never has."""
+
+_NO_FIELDS: Final[dict[str, Any]] = {}
+
+
+def decode_message(
+    entry: dict[str, Any], path: str, name: str, fields: dict[str, Any]
+) -> tuple[Message, ...]:
+    """The logical messages of an object with Anthropic's `role` and `content`.
+
+    Args:
+        entry:
+            The object; other keys are not looked at.
+        path:
+            Its JSON path.
+        name:
+            The format that the layouts name.
+        fields:
+            Further fields of the messages. Of an id the second gets `/text` behind it.
+
+    Raises:
+        FormatError: With the path of the offending value.
+    """
+    role_name = need(entry, "role", str, "a string", path)
+    role = _ROLES.get(role_name)
+    if role is None:
+        reason = f"unknown role {role_name!r} (expected user, assistant or system)"
+        raise FormatError(reason, f"{path}.role")
+    content = entry.get("content")
+    if isinstance(content, str):
+        text = (Text(content),)
+        return (Message(role, text, kind=kind_of(text), layout=name, **fields),)
+    where = f"{path}.content"
+    if "content" not in entry:
+        reason = "'content' is missing (it must be a string or an array)"
+        raise FormatError(reason, path)
+    if not isinstance(content, (list, tuple)):
+        reason = f"content must be a string or an array, got {json_type(content)}"
+        raise FormatError(reason, where)
+    codes: list[str] | None = [] if role is Role.USER else None
+    blocks = decode_blocks(content, where, role_name, codes)
+    if codes and any(codes):
+        return split_results(blocks, codes, Layout(name, listed=True), fields)
+    layout = f"{name}:[]"
+    kind = kind_of(blocks)
+    return (Message(role, tuple(blocks), kind=kind, layout=layout, **fields),)
+
+
+class Anthropic:
+    """Anthropic Messages: alternating `user` and `assistant`, content in blocks.
+
+    Tool results stand in user messages; those that hold text as well are two logical
+    messages. Server tool blocks are opaque: the same assistant message answers them.
+    """
+
+    name = NAME
+
+    def open(self, value: Any) -> Envelope:
+        """A list of messages, or a request body with `messages` and `system`."""
+        return open_body(value, "messages", system=("system",))
+
+    def matches(self, value: Any) -> Match:
+        """Blocks of types that only this format has, and roles it does not have."""
+        try:
+            envelope = self.open(value)
+        except FormatError as error:
+            return Match(0, str(error))
+        best = Match(1, "roles and content that Anthropic has as well")
+        if not envelope.entries:
+            best = Match(1, "an empty list")
+        for nth, entry in sample(envelope.entries):
+            where = f"{envelope.path}[{nth}]"
+            score, reason = _score(entry)
+            if score == 0:
+                return Match(0, f"{reason} @ {where}")
+            if score > best.score:
+                best = Match(score, f"{reason} @ {where}")
+        if envelope.system is not None and best.score == 1:
+            best = Match(2, f"system text beside the list @ {envelope.path}")
+        return best
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+        as_object(entry, "a message", path)
+        if len(entry) == 2:
+            return decode_message(entry, path, NAME, _NO_FIELDS)
+        fields: dict[str, Any] = {"extra": rest(entry, _KNOWN, path)}
+        if isinstance(wire_id := entry.get("id"), str):
+            fields["id"] = wire_id
+        return decode_message(entry, path, NAME, fields)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`.
+
+        Results of other origin that follow each other become one user message, as the
+        documents on parallel tool use ask for.
+        """
+        messages = with_call_ids(messages, _everywhere)
+        writer = MessageWriter(NAME, messages)
+        entries: list[Any] = []
+        before: Message | None = None
+        joinable = False
+        for message in messages:
+            if message.kind in DISPLAY_KINDS:
+                continue
+            layout = Layout.of(message.layout, NAME)
+            foreign = layout is NO_LAYOUT
+            content = writer.content(message, layout)
+            extra = message.extra if is_own(message, NAME) else EMPTY
+            if layout.joined and shares_entry(before, extra):
+                last = entries[-1]
+                last["content"] = weave(last["content"], content, layout.positions)
+                joinable = False
+            elif joinable and foreign and message.role is Role.TOOL_RESULT:
+                entries[-1]["content"] += content
+            else:
+                entry = {"role": wire_role(message), "content": content}
+                entry |= {key: thaw(value) for key, value in extra.items()}
+                entries.append(entry)
+                joinable = foreign and message.role is Role.TOOL_RESULT
+            before = message
+        return entries
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """Text, or a list of text blocks, as one system message."""
+        if isinstance(system, str):
+            return (Message(Role.SYSTEM, (Text(system),), layout=NAME),)
+        blocks = as_array(system, "system", path)
+        made: list[Block] = []
+        for nth, block in enumerate(blocks):
+            where = f"{path}[{nth}]"
+            as_object(block, "a system block", where)
+            if need(block, "type", str, "a string", where) != "text":
+                reason = f"system text has only text blocks, not {block['type']!r}"
+                raise FormatError(reason, f"{where}.type")
+            made.append(decode_text(block, where))
+        return (Message(Role.SYSTEM, tuple(made), layout=f"{NAME}:[]"),)
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """A body; the leading system messages become `system`."""
+        sent = [m for m in messages if m.kind not in DISPLAY_KINDS]
+        leading = 0
+        while leading < len(sent) and sent[leading].role is Role.SYSTEM:
+            leading += 1
+        body: dict[str, Any] = {}
+        if leading:
+            parts = self.encode(sent[:leading])
+            body["system"] = join_system([part["content"] for part in parts])
+        body["messages"] = self.encode(sent[leading:])
+        if tools is not None:
+            body["tools"] = tools
+        return body
+
+    def losses(self, message: Message) -> list[str]:
+        """Others' reasoning and opaque blocks, arguments that are no object."""
+        origin = origin_of(message)
+        lost = [
+            *host_losses(message),
+            *opaque_losses(message, NAME),
+            *argument_losses(message),
+        ]
+        if origin not in _OWN:
+            lost += key_losses(message, NAME)
+        for block in flat_blocks(message.content):
+            if isinstance(block, Thinking):
+                sealed = block.signature is not None or block.data is not None
+                if origin not in _SIGNED or not (sealed or origin in _OWN):
+                    lost.append("reasoning that Anthropic did not sign")
+            elif isinstance(block, (Image, Document)) and origin not in {*_OWN, None}:
+                if has_no_source(block):
+                    lost.append("a file id of another provider")
+        return lost
+
+
+def _everywhere(_message: Message) -> bool:
+    return True
+
+
+def has_no_source(block: Image | Document) -> bool:
+    """Whether nothing but a provider's file id says what the picture or file is."""
+    text = block.text if isinstance(block, Document) else None
+    return block.data is None and block.url is None and text is None
+
+
+def _score(entry: Any) -> tuple[int, str]:
+    """How much one entry looks like this format, and the mark that says so."""
+    if not isinstance(entry, dict):
+        return 0, "not an object"
+    content = entry.get("content")
+    if not isinstance(entry.get("role"), str) or entry["role"] not in _ROLES:
+        return 0, f"no role of Anthropic: {entry.get('role')!r}"
+    if isinstance(content, str):
+        return (0, "calls beside the content") if "tool_calls" in entry else (1, "")
+    if not isinstance(content, (list, tuple)):
+        return 0, "content is neither text nor a list"
+    best, mark = 1, ""
+    for block in content[:50]:
+        kind = block.get("type") if isinstance(block, dict) else None
+        if not isinstance(kind, str):
+            return 0, "a content block without type"
+        if kind in _FOREIGN:
+            return 0, f"a block of type {kind!r}"
+        score = _MARKS.get(kind, 1)
+        if kind == "image" and isinstance(block.get("source"), dict):
+            score = 2
+        if score > best:
+            best, mark = score, f"a block of type {kind!r}"
+    return best, mark
+
+
+class MessageWriter:
+    """Writes the content of messages of any origin; see `BlockWriter`."""
+
+    def __init__(self, name: str, messages: Sequence[Message]) -> None:
+        """Look at the ids of all *messages*, for format *name*."""
+        ids = CallIds(messages, frozenset({*_OWN, "bedrock"}), LEGAL_ID)
+        self._name = name
+        self._exact = BlockWriter(ids, own=True, exact=True, signed=True)
+        self._writers = {
+            origin: BlockWriter(
+                ids,
+                own=origin in {*_OWN, None},
+                exact=False,
+                signed=origin in _SIGNED,
+            )
+            for origin in (*_SIGNED, "")
+        }
+
+    def content(self, message: Message, layout: Layout) -> Any:
+        """The wire content: text, or a list (always one beside tool results)."""
+        if layout is not NO_LAYOUT:
+            blocks = message.content
+            if not layout.listed and is_plain(blocks):
+                return blocks[0].text  # type: ignore[union-attr]
+            return self._exact.write(blocks, iter(layout.codes))
+        origin = origin_of(message)
+        writer = self._writers.get(origin, self._writers[""])
+        content = writer.write(results_first(message))
+        if len(content) == 1 and content[0].keys() == {"type", "text"}:
+            return content[0]["text"]
+        return content or ""
+
+
+def shares_entry(before: Message | None, extra: FrozenDict) -> bool:
+    """Whether a joined message with *extra* finds the results it stood behind."""
+    return (
+        before is not None
+        and before.role is Role.TOOL_RESULT
+        and bool(before.content)
+        and before.extra == extra
+    )
+
+
+def join_system(parts: Sequence[Any]) -> Any:
+    """The `system` of a request: one text as it is, else a list of text blocks."""
+    if len(parts) == 1:
+        return parts[0]
+    return [
+        block
+        for part in parts
+        for block in (
+            [{"type": "text", "text": part}] if isinstance(part, str) else part
+        )
+    ]
+
+
+def wire_role(message: Message) -> str:
+    if message.role is Role.SYSTEM:
+        return "system"
+    return "assistant" if message.role in _ASSISTANT_SIDE else "user"

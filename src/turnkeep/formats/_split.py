@@ -1,0 +1,63 @@
+"""User entries that hold tool results and something else: two logical messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnkeep.model import Block, Message, Opaque, Role, ToolResult
+
+from ._wire import Layout, in_front, kind_of
+
+
+def split_results(
+    blocks: Sequence[Block],
+    codes: Sequence[str],
+    layout: Layout,
+    fields: dict[str, Any],
+) -> tuple[Message, ...]:
+    """The messages of a user entry with tool results: the results, then the rest.
+
+    The results belong to the steps of their calls, the rest opens a turn. Blocks that
+    we do not know (cache points among them) stay with what they follow, so that alone
+    they open no turn.
+
+    Args:
+        blocks:
+            All blocks of the entry; a tool result is among them.
+        codes:
+            The code of each block, for the layout; empty text for those without.
+        layout:
+            The layout of the entry as a whole.
+        fields:
+            Further fields of both messages. Of an id the second gets `/text` behind it.
+    """
+    ours: list[int] = []
+    theirs: list[int] = []
+    group = ours
+    for nth, block in enumerate(blocks):
+        if isinstance(block, ToolResult):
+            group = ours
+        elif not isinstance(block, Opaque):
+            group = theirs
+        group.append(nth)
+
+    def part(places: list[int], role: Role, **spelled: Any) -> Message:
+        content = tuple(blocks[nth] for nth in places)
+        made = Layout(
+            layout.owner,
+            listed=layout.listed,
+            codes="".join(codes[nth] for nth in places),
+            flag=layout.flag,
+            **spelled,
+        )
+        kind = kind_of(content)
+        return Message(role, content, kind=kind, layout=str(made), **fields)
+
+    results = part(ours, Role.TOOL_RESULT)
+    if not theirs:
+        return (results,)
+    if fields.get("id") is not None:
+        fields = {**fields, "id": f"{fields['id']}/text"}
+    positions = () if in_front(ours) else tuple(ours)
+    return results, part(theirs, Role.USER, joined=True, positions=positions)

@@ -1,0 +1,254 @@
+"""What the block formats (Anthropic, Gemini, Bedrock, Claude Code) share.
+
+How a layout says what JSON leaves open, markers in tool results, legal call ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import attrs
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    EMPTY,
+    INTERIM,
+    PENDING,
+    Block,
+    FrozenDict,
+    Message,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    mark,
+    marker_of,
+    thaw,
+    unmark,
+)
+
+from ._base import origin_of
+from ._shape import MARKS, frozen, kind_of_text, wrong
+
+
+def need(value: dict[str, Any], key: str, kind: type, expected: str, path: str) -> Any:
+    """The value of *key*, which must be there and be of *kind*.
+
+    Raises:
+        FormatError: It is absent, or something else.
+    """
+    try:
+        found = value[key]
+    except KeyError:
+        reason = f"{key!r} is missing (it must be {expected})"
+        raise FormatError(reason, path) from None
+    if not isinstance(found, kind):
+        raise wrong(repr(key), expected, found, f"{path}.{key}")
+    return found
+
+
+def rest(value: dict[str, Any], known: frozenset[str], path: str) -> FrozenDict:
+    """The keys of *value* that are not *known*, frozen."""
+    if value.keys() <= known:
+        return EMPTY
+    unknown = {key: v for key, v in value.items() if key not in known}
+    result: FrozenDict = frozen(unknown, path)
+    return result
+
+
+@attrs.frozen
+class Layout:
+    """How a wire entry spelled what JSON allows to spell in several ways.
+
+    As text behind the format's name and a colon: `[]` for content as a list, `+` with
+    block positions for the second of two messages that share an entry, `=` with one hex
+    digit for each block that can be spelled in several ways.
+
+    >>> str(Layout("anthropic", listed=True, joined=True, positions=(0, 1)))
+    'anthropic:[]+0,1'
+    >>> Layout.of("anthropic:[]+0,1", "anthropic").positions
+    (0, 1)
+    """
+
+    owner: str = ""
+    """The format whose layout it is; empty for a message of any other origin."""
+
+    listed: bool = False
+    """Whether the content stood in a list."""
+
+    joined: bool = False
+    """Whether it shares the entry of the tool results before it."""
+
+    positions: tuple[int, ...] = ()
+    """Where in the shared entry the blocks of the results stood; empty: in front."""
+
+    codes: str = ""
+    """One hex digit for each block that has several spellings, as its format says."""
+
+    flag: str = ""
+    """One letter for the entry as a whole, as its format says."""
+
+    @staticmethod
+    def of(text: str | None, name: str) -> Layout:
+        """Read the layout that format *name* wrote; an empty one for any other."""
+        if text is None or not text.startswith(name):
+            return NO_LAYOUT
+        return _parse(text, name)
+
+    def __str__(self) -> str:
+        """The text that `of` reads."""
+        joined = f"+{','.join(map(str, self.positions))}" if self.joined else ""
+        codes = f"={self.codes}" if self.codes.strip("0") else ""
+        details = f"{self.flag}{'[]' if self.listed else ''}{joined}{codes}"
+        return f"{self.owner}:{details}" if details else self.owner
+
+
+NO_LAYOUT: Final = Layout()
+"""The layout of a message of another origin."""
+
+_DETAILS: Final = re.compile(
+    r"([a-z]?)(\[\])?(\+(?:[0-9]+(?:,[0-9]+)*)?)?(?:=([0-9a-f]+))?"
+)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, name: str) -> Layout:
+    owner, _, details = text.partition(":")
+    found = _DETAILS.fullmatch(details)
+    if owner != name or found is None:
+        return NO_LAYOUT
+    flag, listed, joined, codes = found.groups()
+    places = tuple(map(int, joined[1:].split(","))) if joined and joined[1:] else ()
+    return Layout(owner, bool(listed), bool(joined), places, codes or "", flag)
+
+
+def weave(first: list[Any], second: list[Any], positions: Sequence[int]) -> list[Any]:
+    """One list of both: *first* at *positions*, where those fit; else in front."""
+    total = len(first) + len(second)
+    if len(positions) != len(first) or (positions and positions[-1] >= total):
+        return [*first, *second]
+    places = set(positions)
+    ours, theirs = iter(first), iter(second)
+    return [next(ours if nth in places else theirs) for nth in range(total)]
+
+
+def in_front(positions: Sequence[int]) -> bool:
+    """Whether *positions* are simply the first ones."""
+    return not positions or positions[-1] == len(positions) - 1
+
+
+def kind_of(blocks: Sequence[Block]) -> str | None:
+    """The kind of a message by the marker on its first line, or none."""
+    if blocks and isinstance(first := blocks[0], Text):
+        return kind_of_text(first.text)
+    return None
+
+
+def take_marker(text: str) -> tuple[str, bool, bool]:
+    """Text of a tool result without its marker line; whether pending; whether interim.
+
+    Text whose marker line could not be put back exactly as it was keeps it.
+    """
+    if not text.startswith(MARKS):
+        return text, False, False
+    marker = marker_of(text)
+    if marker is None or marker not in {PENDING, INTERIM}:
+        return text, False, False
+    bare = unmark(text)
+    if mark(marker, bare) != text:
+        bare = text
+    return bare, marker == PENDING, marker == INTERIM
+
+
+def put_marker(result: ToolResult) -> tuple[Block, ...]:
+    """The content of a result, its first text marked where it is not final."""
+    if result.final:
+        return result.content
+    marker = PENDING if result.pending else INTERIM
+    if result.content and isinstance(first := result.content[0], Text):
+        marked = attrs.evolve(first, text=mark(marker, first.text))
+        return (marked, *result.content[1:])
+    return (Text(marker), *result.content)
+
+
+def object_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call as the object that these formats demand.
+
+    Text that is no JSON object goes under `INVALID_JSON`, as Anthropic's documents on
+    fine-grained tool streaming have it; no arguments at all become an empty object.
+    """
+    arguments = call.arguments
+    if isinstance(arguments, dict):
+        plain: dict[str, Any] = thaw(arguments)
+        return plain
+    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
+        return {}
+    return {"INVALID_JSON": call.text}
+
+
+def argument_losses(message: Message) -> list[str]:
+    """Calls whose arguments are no object, for `losses`."""
+    return [
+        (
+            f"call {call.name!r}: its arguments are no JSON object, "
+            "so they go under INVALID_JSON"
+        )
+        for call in message.tool_calls
+        if call.arguments_text is not None and "INVALID_JSON" in object_arguments(call)
+    ]
+
+
+def results_first(message: Message) -> Sequence[Block]:
+    """The blocks of a message, the tool results of a user message in front."""
+    if message.role in {Role.USER, Role.TOOL_RESULT}:
+        return sorted(
+            message.content, key=lambda block: not isinstance(block, ToolResult)
+        )
+    return message.content
+
+
+class CallIds:
+    """Legal ids for calls of other formats.
+
+    An id that breaks the pattern gets a number instead, in the order of the calls, so
+    that the same history always gets the same ids. One pass over the blocks.
+
+    Args:
+        messages:
+            The messages to encode, none of whose calls lacks an id.
+        own:
+            Formats whose ids are written as they are.
+        legal:
+            Pattern of a legal id.
+    """
+
+    def __init__(
+        self, messages: Iterable[Message], own: frozenset[str], legal: re.Pattern[str]
+    ) -> None:
+        """See the class."""
+        self._renamed: dict[str, str] = {}
+        taken: set[str] = set()
+        for message in messages:
+            if message.role is Role.USER or message.role is Role.SYSTEM:
+                continue
+            is_foreign = origin_of(message) not in own
+            for block in message.content:
+                if isinstance(block, ToolCall) and block.id is not None:
+                    taken.add(block.id)
+                    if is_foreign and not legal.fullmatch(block.id):
+                        self._renamed[block.id] = ""
+        number = 0
+        for old in self._renamed:
+            while not number or f"call_{number}" in taken:
+                number += 1
+            self._renamed[old] = f"call_{number}"
+            number += 1
+
+    def write(self, call_id: str | None) -> str:
+        """The id to write; a result that belongs to no call gets one that says so."""
+        if call_id is None:
+            return "unknown_call"
+        return self._renamed.get(call_id, call_id) if self._renamed else call_id
