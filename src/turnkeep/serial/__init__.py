@@ -15,12 +15,14 @@ from ._document import (
     load_messages,
     migrate,
 )
-from ._dump import UNKNOWN, dump_block, dump_message
+from ._dump import BLOCK_FIELDS, MESSAGE_FIELDS, UNKNOWN, dump_block, dump_message
 from ._load import load_block, load_message
 from ._records import converter, structure, unstructure
 
 __all__ = [
+    "BLOCK_FIELDS",
     "MAX_BYTES",
+    "MESSAGE_FIELDS",
     "MIGRATIONS",
     "SCHEMA",
     "UNKNOWN",

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from turnkeep.errors import FormatError
+from turnkeep.model import Message, Role, same, thaw
+from turnkeep.serial import (
+    BLOCK_FIELDS,
+    MESSAGE_FIELDS,
+    SCHEMA,
+    dump_message,
+    load_message,
+    migrate,
+)
+
+from ._base import Envelope, Match, layout_of, origin_of
+from ._body import open_body
+from ._chat_open import system_messages
+from ._shape import compact, json_type, sample
+from ._spelling import change, difference
+
+_NAME = "turnkeep"
+_ROLES = frozenset(role.value for role in Role)
+_MARKS = ("pin_scope", "layout", "extra", "priority", "metadata")
+_BLOCK_MARKS = frozenset({"tool_call", "tool_result", "opaque", "json"})
+
+
+class Turnkeep:
+    """Our own JSON: a document `{"turnkeep": 1, "messages": [...]}`, or its list.
+
+    Carries everything there is, and keeps where each message came from: the layout of
+    a message that was read from another format is that format's.
+    """
+
+    name = _NAME
+
+    def open(self, value: Any) -> Envelope:
+        """A list of our messages, or a document of any schema version.
+
+        The document comes back in today's version.
+        """
+        return open_body(
+            migrate(value) if isinstance(value, dict) else value, "messages"
+        )
+
+    def matches(self, value: Any) -> Match:
+        """A schema version, or messages with fields that only we have."""
+        if isinstance(value, dict):
+            if "turnkeep" in value:
+                return Match(9, "a schema version @ $.turnkeep")
+            return Match(0, "no schema version @ $.turnkeep")
+        if not isinstance(value, (list, tuple)):
+            return Match(0, f"{json_type(value)}, not a list of messages")
+        best = Match(1, "roles and content that our messages have as well")
+        for nth, entry in sample(value):
+            score, reason = _score(entry)
+            if score == 0:
+                return Match(0, f"{reason} @ $[{nth}]")
+            if score > best.score:
+                best = Match(score, f"{reason} @ $[{nth}]")
+        return best
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+        message = load_message(entry, path)
+        patch = difference(dump_message(message), entry)
+        if patch is None and origin_of(message) != _NAME:
+            return (message,)
+        # Fields written at their default, say. The saved layout stays inside of ours.
+        details = compact([message.layout, patch])
+        return (attrs.evolve(message, layout=f"{_NAME}:{details}"),)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`."""
+        return [_encode(message) for message in messages]
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """See `Format.decode_system`."""
+        return system_messages(system, path)
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """A document; what is only shown to people stays: nobody is sent it."""
+        body = {"turnkeep": SCHEMA, "messages": self.encode(messages)}
+        return body | {"tools": tools} if tools else body
+
+    def losses(self, message: Message) -> list[str]:  # noqa: ARG002 - as in Format
+        """Nothing, ever."""
+        return []
+
+
+def _encode(message: Message) -> Any:
+    details = layout_of(message, _NAME)
+    if not details and message.layout != _NAME:
+        return thaw(dump_message(message))
+    try:
+        saved, patch = json.loads(details) if details else (None, None)
+        written = dump_message(attrs.evolve(message, layout=saved))
+        entry = change(written, patch)
+        if same(written, dump_message(load_message(entry))):
+            written = entry
+    except (FormatError, ValueError, LookupError, TypeError, AttributeError):
+        written = dump_message(attrs.evolve(message, layout=None))
+    return thaw(written)
+
+
+def _score(entry: Any) -> tuple[int, str]:
+    """How much one entry looks like ours, and the mark that says so."""
+    if not isinstance(entry, dict):
+        return 0, json_type(entry)
+    role = entry.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        return 0, f"no role of ours: {role!r}"
+    if not isinstance(entry.get("timestamp", ""), str):
+        return 0, "a time stamp that is not text"
+    mark = next((key for key in _MARKS if key in entry), None)
+    if mark is None and not MESSAGE_FIELDS.issuperset(entry):
+        return 0, "keys that our messages do not have"
+    content = entry.get("content", "")
+    if not isinstance(content, (str, list)):
+        return 0, "content is neither text nor a list"
+    kinds = [_known_tag(block) for block in content[:50] if content.__class__ is list]
+    if None in kinds:
+        return 0, "a block that is not ours"
+    if mark is not None:
+        return 2, f"the key {mark!r}"
+    if found := _BLOCK_MARKS.intersection(kinds):
+        return 3, f"a block of type {min(found, key=str)!r}"
+    return 1, ""
+
+
+def _known_tag(block: Any) -> str | None:
+    """The tag of a block that has no other keys than ours."""
+    tag = block.get("type") if isinstance(block, dict) else None
+    fields = BLOCK_FIELDS.get(tag) if isinstance(tag, str) else None
+    return tag if fields is not None and fields.issuperset(block) else None
