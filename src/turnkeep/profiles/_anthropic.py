@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _models
+from ._anthropic_edit import check_edit
+from ._anthropic_rules import RULES
+from ._anthropic_turns import (
+    THINKING,
+    Block,
+    Turn,
+    blocks_of,
+    check_pairs,
+    group,
+    open_round,
+)
+from ._base import Findings, Policy, Profile, Request, describe
+from ._images import INLINE_LIMIT, check_images
+from ._shared import blank, filled, items, role_of
+
+MOST_MESSAGES = 100_000
+MOST_MARKS = 4
+
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_SYSTEM_PARTS = ("text", "tool_addition", "tool_removal")
+"""Blocks of a system message in the list: text, and the beta's changes of tools."""
+_RESULT_PARTS = (
+    "text",
+    "image",
+    "document",
+    "search_result",
+    "tool_reference",
+    "browser_state",
+)
+
+
+def check(request: Request, found: Findings) -> None:
+    """Check a request for Anthropic's Messages API; linear in its size."""
+    entries = request.entries
+    if not entries or len(entries) > MOST_MESSAGES:
+        found.add("AN-01", request.path, f"there are {len(entries)} messages")
+    turns = group(entries)
+    if turns and turns[0].role == "assistant":
+        found.add("AN-s1", request.at(0), "the first message is the assistant's")
+    server_calls: set[str] = set()
+    for nth, entry in enumerate(entries):
+        _check_message(request, nth, found)
+        for block in blocks_of(entry, nth):
+            _check_block(request, block, role_of(entry), server_calls, found)
+    _check_system_messages(request, found)
+    check_pairs(request, turns, found)
+    _check_end(request, found)
+    if isinstance(thinking := request.setting("thinking"), Mapping):
+        _check_thinking(request, turns, thinking, found)
+    _check_frame(request, turns, found)
+    check_images(request, turns, found)
+
+
+def _check_message(request: Request, nth: int, found: Findings) -> None:
+    entry, path = request.entries[nth], request.at(nth)
+    role = role_of(entry)
+    if role not in ("user", "assistant", "system"):
+        found.add("AN-02", f"{path}.role", f"the role is {describe(role)}")
+        return
+    content = entry.get("content")
+    where = f"{path}.content"
+    if not isinstance(content, (str, list, tuple)):
+        found.add(
+            "AN-05", where, f"the {role} message's content is {describe(content)}"
+        )
+    elif role == "system":
+        if not _is_directive(entry) and not _instructs(content):
+            found.add("AN-05", where, "the system message has no text")
+    elif not content and role == "user":
+        found.add("AN-05", where, f"the user message's content is {describe(content)}")
+    elif not content and nth < len(request.entries) - 1:
+        what = f"the assistant message's content is {describe(content)}"
+        found.add("AN-s2", where, what)
+    _check_blanks(content, where, found)
+
+
+def _check_blanks(content: Any, where: str, found: Findings) -> None:
+    if isinstance(content, str):
+        if content and blank(content):
+            found.add("AN-07", where, "the message is white space only")
+        return
+    blocks = items(content)
+    texts = [(nth, b.get("text")) for nth, b in blocks if b.get("type") == "text"]
+    white = [nth for nth, text in texts if filled(text) and blank(text)]
+    if white and len(texts) == len(blocks) and all(blank(text) for _, text in texts):
+        found.add("AN-07", f"{where}[{white[0]}]", "the message is white space only")
+    elif white and len(texts) < len(blocks):
+        what = "a text block beside other blocks is white space only"
+        found.add("AN-s3", f"{where}[{white[0]}]", what)
+
+
+def _is_directive(entry: Mapping[str, Any]) -> bool:
+    return entry.get("content") in ([], ()) and entry.get("output_config") is not None
+
+
+def _instructs(content: Any) -> bool:
+    if isinstance(content, str):
+        return bool(content)
+    return any(
+        block.get("type") != "text" or filled(block.get("text"))
+        for _, block in items(content)
+    )
+
+
+def _check_block(
+    request: Request,
+    block: Block,
+    role: Any,
+    server_calls: set[str],
+    found: Findings,
+) -> None:
+    value, kind = block.value, block.kind
+    path = block.path(request)
+    match kind:
+        case "text":
+            if value.get("text") == "" and block.nth is not None:
+                found.add("AN-06", path, "the text block is empty")
+        case "tool_use":
+            _check_use(value, role, path, found)
+        case "tool_result":
+            _check_result(value, role, path, found)
+        case "thinking" | "redacted_thinking":
+            _check_thinking_block(value, role, path, found)
+        case "server_tool_use" | "mcp_tool_use":
+            if kind == "server_tool_use":
+                _check_id(value.get("id"), _SERVER_ID, f"{path}.id", found)
+            if isinstance(value.get("id"), str):
+                server_calls.add(value["id"])
+        case str() if kind.endswith("_tool_result"):
+            call_id = value.get("tool_use_id")
+            if call_id not in server_calls:
+                what = (
+                    f"the {kind} of {describe(call_id)} has no server_tool_use "
+                    "before it"
+                )
+                found.add("AN-28", f"{path}.tool_use_id", what)
+        case _:
+            pass
+
+
+def _check_id(
+    value: Any, pattern: re.Pattern[str], where: str, found: Findings
+) -> None:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        found.add("AN-15", where, f"the id is {describe(value)}")
+
+
+def _check_use(value: Mapping[str, Any], role: Any, path: str, found: Findings) -> None:
+    _check_id(value.get("id"), _ID, f"{path}.id", found)
+    if role != "assistant":
+        found.add("AN-16", path, f"a tool_use stands in a {role} message")
+    if not filled(value.get("name")):
+        what = f"the name of the call is {describe(value.get('name'))}"
+        found.add("AN-16", f"{path}.name", what)
+    if not isinstance(value.get("input"), Mapping):
+        what = f"the input of the call is {describe(value.get('input'))}"
+        found.add("AN-16", f"{path}.input", what)
+
+
+def _check_result(
+    value: Mapping[str, Any], role: Any, path: str, found: Findings
+) -> None:
+    _check_id(value.get("tool_use_id"), _ID, f"{path}.tool_use_id", found)
+    if role != "user":
+        found.add("AN-16", path, f"a tool_result stands in a {role} message")
+    content = value.get("content")
+    if value.get("is_error") is True and not content:
+        what = "the result is an error and says nothing"
+        found.add("AN-27", f"{path}.content", what)
+    if content == "":
+        found.add("AN-s4", f"{path}.content", "the text of the result is empty")
+    if not isinstance(content, (list, tuple)):
+        return
+    for nth, part in enumerate(content):
+        where = f"{path}.content[{nth}]"
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind not in _RESULT_PARTS:
+            what = f"a part of type {describe(kind)} stands in a tool_result"
+            found.add("AN-25", where, what)
+        elif kind == "text" and part.get("text") == "":
+            found.add("AN-s4", where, "a text inside the result is empty")
+
+
+def _check_thinking_block(
+    value: Mapping[str, Any], role: Any, path: str, found: Findings
+) -> None:
+    kind = value["type"]
+    if role != "assistant":
+        found.add("AN-16", path, f"a {kind} block stands in a {role} message")
+    if kind == "redacted_thinking":
+        if not filled(value.get("data")):
+            found.add("AN-17", path, "the redacted_thinking block has no data")
+    elif not isinstance(value.get("thinking"), str):
+        found.add("AN-17", path, "the thinking block has no thinking")
+    elif not filled(value.get("signature")):
+        found.add("AN-17", path, "the thinking block has no signature")
+    if value.get("cache_control") is not None:
+        found.add("AN-21", path, f"the {kind} block carries cache_control")
+
+
+def _check_system_messages(request: Request, found: Findings) -> None:
+    """Rule AN-03 over each run of system messages."""
+    entries = request.entries
+    refused = _models.takes_system_in_list(request.model) is False
+    nth = 0
+    while nth < len(entries):
+        start = nth
+        while nth < len(entries) and role_of(entries[nth]) == "system":
+            nth += 1
+        for place in range(start, nth):
+            path = request.at(place)
+            if place > start:
+                found.add("AN-s5", path, "a system message stands right before it")
+            if refused:
+                what = f"{request.model} takes no system messages in the list"
+                found.add("AN-03", path, what)
+            elif not _is_directive(entries[place]):
+                _check_place(request, place, (start, nth), found)
+        nth = max(nth, start + 1)
+
+
+def _check_place(
+    request: Request, nth: int, run: tuple[int, int], found: Findings
+) -> None:
+    entries, path = request.entries, request.at(nth)
+    before = entries[run[0] - 1] if run[0] else None
+    after = entries[run[1]] if run[1] < len(entries) else None
+    if before is None:
+        found.add("AN-03", path, "the list starts with a system message")
+    elif role_of(before) != "user" and not _ends_in_server_result(before):
+        what = "the system message stands behind an assistant message"
+        found.add("AN-03", path, what)
+    elif after is not None and role_of(after) != "assistant":
+        what = f"the system message stands before a {role_of(after)} message"
+        found.add("AN-03", path, what)
+    elif any(
+        b.get("type") not in _SYSTEM_PARTS
+        for _, b in items(entries[nth].get("content"))
+    ):
+        found.add("AN-03", path, "the system message holds more than text")
+
+
+def _ends_in_server_result(entry: Any) -> bool:
+    blocks = items(entry.get("content")) if role_of(entry) == "assistant" else []
+    kind = blocks[-1][1].get("type") if blocks else None
+    return isinstance(kind, str) and kind.endswith("_tool_result")
+
+
+def _check_end(request: Request, found: Findings) -> None:
+    if not request.entries or role_of(request.entries[-1]) != "assistant":
+        return
+    nth = len(request.entries) - 1
+    path = request.at(nth)
+    refuses = _models.refuses_prefill(request.model)
+    if refuses:
+        what = (
+            f"the list ends on an assistant message, and {request.model} refuses that"
+        )
+        found.add("AN-09", path, what)
+    elif refuses is None:
+        what = "the list ends on an assistant message, which newer models refuse"
+        found.add("AN-s10", path, what)
+    blocks = list(blocks_of(request.entries[-1], nth))
+    if not blocks:
+        return
+    last = blocks[-1]
+    text = last.value.get("text") if last.kind == "text" else None
+    if isinstance(text, str) and text != text.rstrip():
+        found.add("AN-08", last.path(request), "the last text ends in white space")
+    if last.kind in THINKING:
+        found.add("AN-19", last.path(request), f"the list ends in a {last.kind} block")
+
+
+def _check_thinking(
+    request: Request,
+    turns: Sequence[Turn],
+    thinking: Mapping[str, Any],
+    found: Findings,
+) -> None:
+    if thinking.get("type") != "enabled" or not turns:
+        return
+    going_on = turns[-1].role == "assistant"
+    opened = [turns[-1]] if going_on else open_round(turns)
+    if not opened or not opened[0].blocks:
+        return
+    first = opened[0].blocks[0]
+    if first.kind not in THINKING:
+        what = (
+            "thinking is enabled, and "
+            + ("the message to continue" if going_on else "the tool round in progress")
+            + f" opens with {describe(first.kind)}"
+        )
+        found.add("AN-18", first.path(request), what)
+    newest = opened[-1].blocks
+    if len(opened) > 1 and newest and newest[0].kind not in THINKING:
+        what = f"the newest message of the tool round opens with {newest[0].kind!r}"
+        found.add("AN-s11", newest[0].path(request), what)
+
+
+def _check_frame(request: Request, turns: Sequence[Turn], found: Findings) -> None:
+    """What stands around the list: system text, tools and cache marks."""
+    _check_system(request, found)
+    tools = request.setting("tools")
+    for nth, tool in items(tools):
+        name = tool.get("name")
+        if name is not None and not (
+            isinstance(name, str) and _TOOL_NAME.fullmatch(name)
+        ):
+            found.add("AN-24", f"$.tools[{nth}].name", f"the tool is named {name!r}")
+    uses = (
+        block
+        for turn in turns
+        for block in turn.blocks
+        if block.kind in ("tool_use", "tool_result")
+    )
+    if not tools and (first := next(uses, None)) is not None:
+        number = "AN-s7" if request.body is None else "AN-23"
+        found.add(number, first.path(request), f"a {first.kind} is sent without tools")
+    marks = count_marks(request, turns)
+    if marks > MOST_MARKS:
+        found.add("AN-20", request.path, f"{marks} blocks carry cache_control")
+    elif marks == MOST_MARKS and request.setting("cache_control") is not None:
+        found.add("AN-s9", "$.cache_control", "4 blocks carry cache_control as well")
+
+
+def _check_system(request: Request, found: Findings) -> None:
+    system = request.setting("system")
+    if system is None or isinstance(system, str):
+        return
+    if not isinstance(system, (list, tuple)):
+        found.add("AN-26", "$.system", f"system is {describe(system)}")
+        return
+    for nth, block in enumerate(system):
+        where = f"$.system[{nth}]"
+        kind = block.get("type") if isinstance(block, Mapping) else None
+        if kind != "text" or not isinstance(block.get("text"), str):
+            found.add("AN-26", where, f"system holds a block of type {describe(kind)}")
+        elif not block["text"]:
+            found.add("AN-06", where, "the text block is empty")
+
+
+def count_marks(request: Request, turns: Sequence[Turn]) -> int:
+    """Blocks that carry cache_control, over tools, system and messages."""
+    marked = [block for _, block in items(request.setting("tools"))]
+    marked += [block for _, block in items(request.setting("system"))]
+    for nth, entry in enumerate(request.entries):
+        if role_of(entry) == "system":
+            marked += [block.value for block in blocks_of(entry, nth)]
+    for turn in turns:
+        for block in turn.blocks:
+            marked.append(block.value)
+            if block.kind == "tool_result":
+                marked += [part for _, part in items(block.value.get("content"))]
+    return sum(block.get("cache_control") is not None for block in marked)
+
+
+_TRIMS = (
+    (
+        "A cut between tool_use and tool_result leaves one without the other (AN-10, "
+        "AN-11). turnkeep moves a call and all of its results as one step, and puts "
+        "the results in front of whatever else the user turn holds (AN-12)."
+    ),
+    (
+        "Signed thinking is bound to what stood before it (AE-03). Behind the first "
+        "change turnkeep strips all kept thinking, never one block from the middle; "
+        "and it keeps the thinking of a tool round in progress whole (AE-02, AN-18), "
+        "or says with the cause `signature` that this cannot be."
+    ),
+    (
+        "Newer models refuse a list that ends on an assistant message (AN-09). "
+        "turnkeep never drops the newest question."
+    ),
+    (
+        "Emptied blocks and messages are refused (AN-05, AN-06, AN-07). turnkeep "
+        "removes them whole."
+    ),
+    (
+        "Marks for the prompt cache are limited to 4 (AN-20). turnkeep keeps the "
+        "newest ones."
+    ),
+    "A request holds at most 32 MB and 600 images (AN-22).",
+)
+
+
+def profile(model: str | None = None) -> Profile:
+    """The profile of Anthropic's Messages API, for *model* where it is known."""
+    binds = _models.binds_thinking(model)
+    return Profile(
+        name="anthropic",
+        title="Anthropic Messages",
+        formats=("anthropic", "claude-code"),
+        list_key="messages",
+        rules=RULES,
+        policy=Policy(
+            results="after-run",
+            first_user=True,
+            last_user=_models.refuses_prefill(model) is not False,
+            binds_thinking=bool(binds),
+            may_bind_thinking=not binds,
+            thinking_whole_in_open_round=True,
+            system_places=(
+                "after-user" if _models.takes_system_in_list(model) else "outside"
+            ),
+            max_cache_marks=MOST_MARKS,
+            needs_tools_with_tool_blocks=True,
+        ),
+        check=check,
+        check_edit=check_edit,
+        model=model,
+        trims=_TRIMS,
+    )

@@ -1,0 +1,69 @@
+"""Small questions about wire JSON that several profiles ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from turnkeep.model import same
+
+FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What OpenAI, Mistral and Bedrock accept as the name of a tool."""
+
+LIVE = "live probe, published September 2026"
+"""The record of nine Anthropic models, OpenAI Chat and Responses (P1)."""
+
+SHAPES = "live probe of Anthropic message shapes, published July 2026"
+"""The record of what status each shape got (P2)."""
+
+
+def items(value: Any) -> list[tuple[int, Mapping[str, Any]]]:
+    """The objects of a list with their positions; nothing for anything else."""
+    if not isinstance(value, (list, tuple)):
+        return []
+    return [(nth, item) for nth, item in enumerate(value) if isinstance(item, Mapping)]
+
+
+def filled(value: Any) -> bool:
+    """Whether *value* is text that is not empty."""
+    return isinstance(value, str) and value != ""
+
+
+def blank(value: Any) -> bool:
+    """Whether *value* is text of white space only, or empty."""
+    return isinstance(value, str) and not value.strip()
+
+
+def inside(entry: Any, key: str) -> Mapping[str, Any]:
+    """The object under *key*; an empty one where there is none."""
+    value = entry.get(key) if isinstance(entry, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def role_of(entry: Any) -> Any:
+    """The role an entry states; none where it is not an object."""
+    return entry.get("role") if isinstance(entry, Mapping) else None
+
+
+def name_list(ids: Iterator[str] | list[str]) -> str:
+    """A few ids in words: `'a', 'b' and 3 more`."""
+    names = [repr(each) for each in ids]
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return ", ".join(names)
+
+
+def first_stray(kept: list[tuple[str, Any]], before: list[Any]) -> str | None:
+    """The path of the first of *kept* that is not, in order, one of *before*.
+
+    Linear: every value is looked at once.
+    """
+    cursor = 0
+    for path, value in kept:
+        while cursor < len(before) and not same(value, before[cursor]):
+            cursor += 1
+        if cursor == len(before):
+            return path
+        cursor += 1
+    return None
