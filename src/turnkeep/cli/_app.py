@@ -1,0 +1,50 @@
+"""The typer application: every command, registered."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from .count import count
+from .fit import fit
+from .show import show
+
+app = typer.Typer(
+    name="turnkeep",
+    help="Keep LLM conversations inside their token budget, without breaking them.",
+    epilog="Exit codes: 0 done, 1 violations found, 2 bad input or usage, "
+    "3 does not fit, 70 a fault of turnkeep.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"turnkeep {version('turnkeep')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version and exit.",
+            callback=_print_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    """Keep LLM conversations inside their token budget, without breaking them."""
+
+
+app.command()(fit)
+app.command()(count)
+app.command()(show)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+import attrs
+import typer
+
+from turnkeep.errors import BudgetExceededError, TurnkeepError, UnknownMessageError
+
+BAD_INPUT = 2
+DOES_NOT_FIT = 3
+OUR_FAULT = 70
+
+_Args = ParamSpec("_Args")
+
+
+def guarded(command: Callable[_Args, None]) -> Callable[_Args, None]:
+    """Turn what *command* raises into one line on stderr and an exit code.
+
+    With `--json` the error also goes to stdout as an object with its fields. An error
+    that nobody foresaw is a fault of ours: code 70, and its traceback with `--debug`.
+    """
+
+    @functools.wraps(command)
+    def run(*args: _Args.args, **kwargs: _Args.kwargs) -> None:
+        as_json = bool(kwargs.get("as_json"))
+        try:
+            command(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; Python must not complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except TurnkeepError as error:
+            code = DOES_NOT_FIT if isinstance(error, BudgetExceededError) else BAD_INPUT
+            _report(error, _sentence(error), as_json)
+            raise typer.Exit(code) from None
+        except Exception as error:
+            if kwargs.get("debug"):
+                traceback.print_exc()
+            sentence = (
+                f"unexpected {type(error).__name__}: {error}. This is a fault of "
+                "turnkeep: please report it with the output of the same command and "
+                "--debug"
+            )
+            _report(error, sentence, as_json)
+            raise typer.Exit(OUR_FAULT) from error
+
+    return run
+
+
+def _sentence(error: TurnkeepError) -> str:
+    if isinstance(error, UnknownMessageError):
+        return f"{error} @ --pin"
+    return str(error)
+
+
+def _report(error: Exception, sentence: str, as_json: bool) -> None:
+    line = " ".join(sentence.split())
+    print(f"turnkeep: error: {_printable(line)}", file=sys.stderr)
+    if as_json:
+        kind = type(error)
+        names = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else []
+        fields = {name: plain(getattr(error, name)) for name in names}
+        report: dict[str, Any] = {"type": type(error).__name__, "message": line}
+        print(json.dumps({"error": report | fields}, default=str))
+
+
+def _printable(line: str) -> str:
+    """*line* without control characters, which a hostile file could put there."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+
+
+def plain(value: Any) -> Any:
+    """*value* as JSON can say it."""
+    if attrs.has(type(value)):
+        return attrs.asdict(value)
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,277 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from turnkeep import strategies
+from turnkeep.budgets import Budget
+
+from ._files import UsageError
+
+_BUDGET = "Budget"
+_HISTORY = "What must stay, what may go"
+_OUTPUT = "Output"
+
+_NO_STRATEGIES = frozenset({"Composable", "InTurns", "Strategy", "Then"})
+
+_SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def parse_tokens(text: str | int) -> int:
+    """Tokens as people write them.
+
+    >>> parse_tokens("8_000"), parse_tokens("128k"), parse_tokens("1.5m")
+    (8000, 128000, 1500000)
+    """
+    found = re.fullmatch(r"\s*(-?\d[\d_,]*(?:\.\d+)?)\s*([kKmM]?)\s*", str(text))
+    if found is None:
+        msg = f"{text!r} is no number of tokens; write 8000, 8_000 or 8k"
+        raise typer.BadParameter(msg)
+    number = float(re.sub("[_,]", "", found.group(1)))
+    return round(number * _SCALES[found.group(2).lower()])
+
+
+File: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A message list or a whole request body: JSON or JSON Lines, gzip or not. "
+        "`-` reads stdin.",
+        show_default=False,
+    ),
+]
+
+MaxTokens: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens",
+        "-n",
+        metavar="N",
+        parser=parse_tokens,
+        help="Tokens the request may hold, such as 8000 or 128k. "
+        "Default: the model's context window minus its longest answer.",
+        show_default=False,
+        rich_help_panel=_BUDGET,
+    ),
+]
+
+Reserve: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--reserve",
+        metavar="N",
+        parser=parse_tokens,
+        help="Tokens to leave free for the answer.",
+        rich_help_panel=_BUDGET,
+    ),
+]
+
+Target: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--target",
+        metavar="SHARE",
+        help="Cut down to this share of what is available (0.6 keeps the prompt cache "
+        "warm: few deep cuts). Default: cut no more than needed.",
+        show_default=False,
+        rich_help_panel=_BUDGET,
+    ),
+]
+
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="The model whose tokens are counted and whose rules hold.",
+        show_default=False,
+    ),
+]
+
+FormatName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="NAME",
+        help="The messages' format (openai, anthropic, ...). Default: detected.",
+        show_default=False,
+    ),
+]
+
+Pins: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pin",
+        metavar="ID",
+        help="Keep this message and its turn, whatever the budget: its id, or its "
+        "index (-1 is the last). Repeatable.",
+        show_default=False,
+        rich_help_panel=_HISTORY,
+    ),
+]
+
+PendingIds: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pending",
+        metavar="CALL_ID",
+        help="Only this unanswered call is still awaited. Repeatable. "
+        "Default: all of them are.",
+        show_default=False,
+        rich_help_panel=_HISTORY,
+    ),
+]
+
+NoPending: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-pending",
+        help="No unanswered call is awaited any more: they may go like any step.",
+        rich_help_panel=_HISTORY,
+    ),
+]
+
+DropSystem: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--drop-system",
+        help="System messages may go too, save the leading ones.",
+        rich_help_panel=_HISTORY,
+    ),
+]
+
+StrategyName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="How to rank what may go. Default: old turns first, then old steps.",
+        show_default=False,
+        rich_help_panel=_HISTORY,
+    ),
+]
+
+AsJson: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print the report as JSON on stdout.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+
+Debug: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        help="Show the traceback of an unexpected error.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+
+
+def budget_of(
+    max_tokens: int | None, reserve: int, target: float | None
+) -> Budget | None:
+    """The budget that the options ask for, or none if they leave it to the model.
+
+    Raises:
+        UsageError: A figure is out of its range.
+    """
+    if max_tokens is None:
+        if reserve or target is not None:
+            reason = "--reserve and --target need --max-tokens"
+            raise UsageError(reason, "--max-tokens")
+        return None
+    try:
+        return Budget(max_tokens, reserve=reserve, target=target)
+    except ValueError as error:
+        option = f"--{str(error).split(' ', 1)[0].replace('_', '-')}"
+        raise UsageError(str(error), option) from None
+
+
+def pins_of(names: list[str] | None, ids: Callable[[], set[str]]) -> tuple[Any, ...]:
+    """Ids and indexes as the library takes them.
+
+    A number is an index, unless a message has it for its id.
+    """
+    if not names:
+        return ()
+    known = ids()
+    return tuple(
+        int(name) if name not in known and re.fullmatch(r"-?\d+", name) else name
+        for name in names
+    )
+
+
+def pending_of(names: list[str] | None, none: bool) -> tuple[str, ...] | None:
+    """The calls that are awaited; `None` for all.
+
+    Raises:
+        UsageError: Both options were given.
+    """
+    if none and names:
+        reason = "--pending and --no-pending exclude each other"
+        raise UsageError(reason, "--no-pending")
+    return () if none else tuple(names) if names else None
+
+
+def strategy_of(name: str | None) -> Any:
+    """The strategy called *name*, or none.
+
+    Ours go by their class, `OldestTurns` or `oldest-turns`; anyone's by an entry point
+    in the group `turnkeep.strategies`. `a | b` tries *a* first, then *b*.
+
+    Raises:
+        UsageError: There is no such strategy, or it needs arguments.
+    """
+    if name is None:
+        return None
+    made = [_strategy(part.strip()) for part in name.split("|")]
+    return functools.reduce(operator.or_, made)
+
+
+def _strategy(name: str) -> Any:
+    known = strategy_names()
+    load = known.get(dashed(name))
+    if load is None:
+        reason = f"no strategy {name!r}; there are {', '.join(sorted(known))}"
+        raise UsageError(reason, "--strategy")
+    try:
+        return load()()
+    except TypeError as error:
+        reason = f"{name} needs arguments, which the command line cannot give ({error})"
+        raise UsageError(reason, "--strategy") from None
+
+
+def strategy_names() -> dict[str, Callable[[], Any]]:
+    """Every strategy by its name, and what loads its class."""
+    found: dict[str, Callable[[], Any]] = {
+        dashed(point.name): point.load
+        for point in entry_points(group="turnkeep.strategies")
+    }
+    for name in strategies.__all__:
+        made = getattr(strategies, name)
+        # Protocols and what composes strategies are exported too.
+        if isinstance(made, type) and name not in _NO_STRATEGIES:
+            found[dashed(name)] = functools.partial(getattr, strategies, name)
+    return found
+
+
+def dashed(name: str) -> str:
+    """A class's name as people type it.
+
+    >>> dashed("LargestFirst"), dashed("largest_first")
+    ('largest-first', 'largest-first')
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()

@@ -1,0 +1,97 @@
+"""A plan in words and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from turnkeep.plans import Decisions, Plan
+
+from ._draw import Glyphs
+from ._survey import Survey
+
+
+def accuracy(survey: Survey) -> str:
+    """Whose count it is and how far it may be off."""
+    counter = survey.counter
+    if counter.exact:
+        return f"{counter.name}, exact"
+    return f"{counter.name}, estimated: up to {counter.margin:.0%} more"
+
+
+def outcome(plan: Plan, glyphs: Glyphs) -> Iterator[Text]:
+    """What a plan keeps, edits, drops and adds, by cause, and its warnings."""
+    yield _line("keeps", plan.kept, "green", glyphs)
+    if len(plan.edited):
+        yield _line("edits", plan.edited, "yellow", glyphs)
+    if len(plan.dropped):
+        yield _line("drops", plan.dropped, "red", glyphs)
+    for item in plan.inserted:
+        text = Text()
+        text.append(f"{'adds':<6}", "cyan")
+        text.append(f"{item.tokens:>8,} tokens  ")
+        text.append(_inserted(item.cause, item.call_id, item.message.text))
+        yield text
+    for warning in plan.warnings:
+        yield Text.assemble(("note  ", "bold yellow"), warning)
+
+
+def _inserted(cause: str, call_id: str | None, text: str) -> str:
+    if call_id is not None:
+        return f"a stand-in for the open call {call_id}"
+    return f"{cause}: {' '.join(text.split())[:60]}"
+
+
+def _line(verb: str, decisions: Decisions, style: str, glyphs: Glyphs) -> Text:
+    tokens: Counter[str] = Counter()
+    for decision in decisions:
+        tokens[decision.cause] += (
+            decision.tokens if verb == "drops" else decision.tokens_after
+        )
+    causes = f" {glyphs.dot} ".join(
+        f"{cause} {count:,}" for cause, count in tokens.most_common()
+    )
+    text = Text()
+    text.append(f"{verb:<6}", style)
+    size = len(decisions)
+    text.append(f"{sum(tokens.values()):>8,} tokens  ")
+    text.append(f"{size:,} message{'' if size == 1 else 's'}: {causes}", "")
+    return text
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """A plan for programs: figures, and the decisions as runs."""
+    return {
+        "tokens": plan.tokens,
+        "tokens_before": plan.tokens_before,
+        "available": plan.available,
+        "fixed": plan.fixed,
+        "exact": plan.exact,
+        "margin": plan.margin,
+        "pruned": plan.pruned,
+        "kept": len(plan.kept),
+        "edited": len(plan.edited),
+        "dropped": len(plan.dropped),
+        "runs": [
+            {
+                "start": run.start,
+                "stop": run.stop,
+                "action": run.action,
+                "cause": str(run.cause),
+            }
+            for run in plan.runs
+        ],
+        "inserted": [
+            {
+                "after": item.after,
+                "cause": str(item.cause),
+                "tokens": item.tokens,
+                "call_id": item.call_id,
+            }
+            for item in plan.inserted
+        ],
+        "warnings": list(plan.warnings),
+    }

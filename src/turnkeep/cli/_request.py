@@ -1,0 +1,122 @@
+"""An input opened: its format, its counter, and what the library does with it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from turnkeep import api
+from turnkeep.formats import FORMATS, Envelope, Format, detect, get_format
+from turnkeep.model import Message
+from turnkeep.plans import Plan
+from turnkeep.tokens import RequestCounter, request_counter
+
+from ._draw import stderr_console
+from ._files import Source, UsageError
+from ._survey import Survey, survey
+
+_LONG = 2_000_000
+"""Bytes of JSON from which counting takes long enough to show its progress."""
+
+
+@attrs.frozen
+class Request:
+    """A message list or request body, opened but not counted."""
+
+    source: Source
+    format: Format
+    envelope: Envelope = attrs.field(repr=False)
+    model: str | None
+    """The model asked for, else the one that the body names."""
+
+    def ids(self) -> set[str]:
+        """The ids that messages carry themselves."""
+        found = (e.get("id") for e in self.envelope.entries if isinstance(e, dict))
+        return {ident for ident in found if isinstance(ident, str)}
+
+    @property
+    def counter(self) -> RequestCounter:
+        """Whose count holds for it."""
+        return request_counter(format=self.format.name, model=self.model)
+
+    def plan(self, **asked: Any) -> Plan:
+        """The plan for it; *asked* as for `turnkeep.plan()`."""
+        return api.plan(
+            self.source.value, format=self.format.name, model=self.model, **asked
+        )
+
+    def survey(self, pins: tuple[str | int, ...] = ()) -> Survey:
+        """Measure it, with a progress bar where that takes long.
+
+        Raises:
+            UnknownMessageError: A pin names no message.
+        """
+        pinned = self._pinned(pins)
+        with progress(self.source, len(self.envelope.entries)) as advance:
+            return survey(
+                self.envelope,
+                self.format,
+                self.counter,
+                pinned=pinned,
+                advance=advance,
+            )
+
+    def _pinned(self, pins: tuple[str | int, ...]) -> Callable[[int, Message], bool]:
+        size = len(self.envelope.entries)
+        places = {p + size if p < 0 else p for p in pins if isinstance(p, int)}
+        names = {p for p in pins if isinstance(p, str)}
+
+        def is_pinned(nth: int, message: Message) -> bool:
+            return message.pinned or nth in places or message.id in names
+
+        return is_pinned
+
+
+def load(source: Source, format_name: str | None, model: str | None) -> Request:
+    """Open what was read; every message is checked when it is decoded.
+
+    Raises:
+        UsageError: There is no such format.
+        AmbiguousFormatError: Several formats could be meant.
+    """
+    if format_name is not None and format_name not in FORMATS:
+        reason = f"no format {format_name!r}; there are {', '.join(FORMATS)}"
+        raise UsageError(reason, "--format")
+    name = format_name or detect(source.value, model=model)
+    fmt = get_format(name)
+    envelope = fmt.open(source.value)
+    return Request(source, fmt, envelope, model or envelope.model)
+
+
+class progress:  # noqa: N801 - used like a function
+    """Shows on a terminal how far a long count is: `with progress(...) as advance`."""
+
+    def __init__(self, source: Source, entries: int) -> None:
+        """Nothing is shown for short inputs, or where nobody looks."""
+        self._shown = source.size >= _LONG and sys.stderr.isatty()
+        self._bar = Progress(
+            TextColumn(f"counting {source.name}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=stderr_console(),
+            transient=True,
+            disable=not self._shown,
+        )
+        self._task = self._bar.add_task("", total=entries)
+
+    def __enter__(self) -> Callable[[int], None]:
+        """Start; returns what to call with the number of entries done."""
+        self._bar.start()
+        return self._advance
+
+    def __exit__(self, *_error: object) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+    def _advance(self, done: int) -> None:
+        if self._shown and not done % 100:
+            self._bar.update(self._task, completed=done)

@@ -1,0 +1,242 @@
+"""A history measured: what stands in it, in which turn and step, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from turnkeep.formats import Envelope, Format
+from turnkeep.model import Message, Role, ToolCall, ToolResult
+from turnkeep.plans import Plan
+from turnkeep.tokens import Parts, RequestCounter
+from turnkeep.turns import Grouping, entry_of
+
+KEEP, EDIT, DROP = "keep", "edit", "drop"
+"""What a plan does with a message."""
+
+SPEAKERS = ("system", "user", "assistant", "calls", "results", "media", "overhead")
+"""What tokens are spent on, in the order in which bars and tables show it."""
+
+
+@attrs.frozen
+class ToolShare:
+    """What one tool spends in one message."""
+
+    name: str
+    calls: int = 0
+    """Number of calls."""
+    results: int = 0
+    """Number of results."""
+    call_tokens: int = 0
+    result_tokens: int = 0
+
+
+@attrs.frozen
+class Entry:
+    """One message, measured."""
+
+    index: int
+    id: str
+    """Its own id, else its index."""
+    turn: int
+    """Its turn, from 0; the preamble has one of its own where there is one."""
+    step: int
+    role: Role
+    parts: Parts
+    tools: tuple[ToolShare, ...]
+    text: str
+    """The beginning of what it says."""
+    pinned: bool = False
+    pending: tuple[str, ...] = ()
+    """The tools whose calls in it are still open."""
+    fate: str = KEEP
+    cause: str = ""
+    tokens_after: int = 0
+    """What it costs in the window."""
+
+    @property
+    def tokens(self) -> int:
+        """What it costs now."""
+        return self.parts.total
+
+    def by_speaker(self) -> dict[str, int]:
+        """Its tokens by what they are spent on; the keys are of `SPEAKERS`."""
+        parts = self.parts
+        own = {
+            Role.SYSTEM: "system",
+            Role.USER: "user",
+            Role.TOOL_RESULT: "results",
+        }.get(self.role, "assistant")
+        spent = {
+            own: parts.text + parts.reasoning + parts.other,
+            "calls": parts.calls,
+            "media": parts.images + parts.documents,
+            "overhead": parts.overhead,
+        }
+        spent["results"] = spent.get("results", 0) + parts.results
+        return {name: spent[name] for name in SPEAKERS if spent.get(name)}
+
+
+@attrs.frozen
+class Survey:
+    """A whole history, measured."""
+
+    entries: tuple[Entry, ...]
+    counter: RequestCounter = attrs.field(repr=False)
+    format: str
+    tools: int
+    """Tokens of the tool definitions."""
+    request: int
+    """Tokens a request costs beyond its messages and tools."""
+
+    @property
+    def total(self) -> int:
+        """Tokens of the whole request."""
+        return sum(e.tokens for e in self.entries) + self.tools + self.request
+
+    @property
+    def turns(self) -> int:
+        """Number of turns, the preamble not counted."""
+        last = max((e.turn for e in self.entries), default=-1)
+        return last + self.first_turn
+
+    @property
+    def first_turn(self) -> int:
+        """The number of the first turn for people: 0 for a preamble, else 1."""
+        opening = [e for e in self.entries if e.turn == 0 and e.role == Role.USER]
+        return 1 if opening else 0
+
+    def with_plan(self, plan: Plan) -> Survey:
+        """The same history with what *plan* does to each message."""
+        # Text that stands beside the list is not the plan's to decide about.
+        beside = sum(entry.index < 0 for entry in self.entries)
+        decided: list[Entry] = list(self.entries[:beside])
+        for entry, decision in zip(self.entries[beside:], plan.decisions, strict=True):
+            decided.append(
+                attrs.evolve(
+                    entry,
+                    fate=decision.action,
+                    cause=str(decision.cause),
+                    tokens_after=decision.tokens_after,
+                )
+            )
+        return attrs.evolve(self, entries=tuple(decided))
+
+
+def survey(
+    envelope: Envelope,
+    fmt: Format,
+    counter: RequestCounter,
+    *,
+    tools: Any = None,
+    pinned: Callable[[int, Message], bool] = lambda _nth, message: message.pinned,
+    advance: Callable[[int], None] = lambda _done: None,
+) -> Survey:
+    """Measure a history; counts every message once, so linear in its text.
+
+    Args:
+        envelope:
+            The list and what stands around it.
+        fmt:
+            Its format.
+        counter:
+            Whose count it is.
+        tools:
+            Tool definitions that stand outside of the input.
+        pinned:
+            Whether a message (with its position) is pinned.
+        advance:
+            Told after each entry of the list how many are done.
+    """
+    messages = list(_decoded(envelope, fmt, advance))
+    grouping = Grouping(entry_of(message) for _, _, message in messages)
+    pending: dict[int, list[str]] = {}
+    for call in grouping.open_calls:
+        pending.setdefault(call.message, []).append(call.name)
+    entries: list[Entry] = []
+    names: dict[int, dict[str | None, str]] = {}
+    for place, (wire, ident, message) in enumerate(messages):
+        step = grouping.step_of[place]
+        known = names.setdefault(step, {})
+        known.update({call.id: call.name for call in message.tool_calls})
+        parts = counter.parts(message)
+        entries.append(
+            Entry(
+                index=wire,
+                id=ident,
+                turn=grouping.turn_of(step),
+                step=step,
+                role=message.role,
+                parts=parts,
+                tools=tuple(_tools(message, parts, known, counter)),
+                text=_preview(message),
+                pinned=pinned(wire, message),
+                pending=tuple(pending.get(place, ())),
+                tokens_after=parts.total,
+            )
+        )
+    given = tools if tools is not None else envelope.tools
+    return Survey(
+        entries=tuple(entries),
+        counter=counter,
+        format=fmt.name,
+        tools=counter.tools(given),
+        request=counter.request(has_tools=bool(given)),
+    )
+
+
+def _decoded(
+    envelope: Envelope, fmt: Format, advance: Callable[[int], None]
+) -> Iterator[tuple[int, str, Message]]:
+    """Each logical message with its place in the list and its id."""
+    if envelope.system is not None:
+        for message in fmt.decode_system(envelope.system):
+            yield -1, "system", message
+    for nth, entry in enumerate(envelope.entries):
+        for message in fmt.decode(entry, f"{envelope.path}[{nth}]"):
+            yield nth, message.id if message.id is not None else str(nth), message
+        advance(nth + 1)
+
+
+def _tools(
+    message: Message,
+    parts: Parts,
+    names: dict[str | None, str],
+    counter: RequestCounter,
+) -> Iterator[ToolShare]:
+    """What each tool spends in one message; the shares sum up to its parts."""
+    calls = message.tool_calls
+    for call, tokens in zip(
+        calls, _split(parts.calls, calls, message, counter), strict=True
+    ):
+        yield ToolShare(call.name, calls=1, call_tokens=tokens)
+    results = message.tool_results
+    for result, tokens in zip(
+        results, _split(parts.results, results, message, counter), strict=True
+    ):
+        name = result.tool_name or names.get(result.tool_call_id) or "unknown tool"
+        yield ToolShare(name, results=1, result_tokens=tokens)
+
+
+def _split(
+    total: int,
+    blocks: tuple[ToolCall, ...] | tuple[ToolResult, ...],
+    message: Message,
+    counter: RequestCounter,
+) -> list[int]:
+    """*total* shared out among *blocks* as their own counts are to each other."""
+    if len(blocks) < 2:
+        return [total] * len(blocks)
+    alone = [counter.parts(message.evolve(content=(block,))) for block in blocks]
+    weights = [parts.calls + parts.results for parts in alone]
+    shares = [total * weight // (sum(weights) or 1) for weight in weights]
+    shares[0] += total - sum(shares)
+    return shares
+
+
+def _preview(message: Message, limit: int = 200) -> str:
+    """The first words of a message, on one line."""
+    words = message.text[: 4 * limit].split()
+    return " ".join(words)[:limit]

@@ -1,0 +1,137 @@
+"""`turnkeep fit`: a message list that fits."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from . import _options as options
+from ._draw import glyphs_for, stderr_console
+from ._files import STDIO, encode, read, write
+from ._guard import guarded
+from ._json import dumps
+from ._outcome import outcome, plan_json
+from ._request import load
+
+_OUTPUT = "Output"
+_HISTORY = "What must stay, what may go"
+
+
+class OpenCalls(StrEnum):
+    """What the window holds for a call without a result."""
+
+    STAND_IN = "stand-in"
+    KEEP = "keep"
+    RAISE = "raise"
+
+
+class OnInvalid(StrEnum):
+    """What to do with results that no provider would accept."""
+
+    REPAIR = "repair"
+    RAISE = "raise"
+    KEEP = "keep"
+
+
+@guarded
+def fit(
+    file: options.File,
+    max_tokens: options.MaxTokens = None,
+    model: options.Model = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the list goes, whole or not at all. `.gz` packs it; `-` is "
+            "stdout.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = STDIO,
+    format_name: options.FormatName = None,
+    reserve: options.Reserve = 0,
+    target: options.Target = None,
+    pin: options.Pins = None,
+    pending: options.PendingIds = None,
+    no_pending: options.NoPending = False,
+    drop_system: options.DropSystem = False,
+    strategy: options.StrategyName = None,
+    open_calls: Annotated[
+        OpenCalls,
+        typer.Option(
+            "--open-calls",
+            help="An unanswered call gets a result that says so, stays bare, or is an "
+            "error.",
+            rich_help_panel=_HISTORY,
+        ),
+    ] = OpenCalls.STAND_IN,
+    on_invalid: Annotated[
+        OnInvalid,
+        typer.Option(
+            "--on-invalid",
+            help="Results without a call, or given twice, are mended, an error, or "
+            "kept.",
+            rich_help_panel=_HISTORY,
+        ),
+    ] = OnInvalid.REPAIR,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", help="No report on stderr.", rich_help_panel=_OUTPUT
+        ),
+    ] = False,
+    as_json: options.AsJson = False,
+    debug: options.Debug = False,  # noqa: ARG001 - read by the guard
+) -> None:
+    """Fit a message list into a token budget, in the shape it came in.
+
+    The question, the pins, the system text and the open calls stay; every call keeps
+    its result. What cannot be made to fit is an error (code 3) that names the smallest
+    budget that would work, and nothing is written.
+
+    With `--json` the report goes to stdout; the list is in it, as `messages`, unless
+    `--output` names a file.
+
+    For example:
+
+    * `turnkeep fit chat.json --max-tokens 8000 --model gpt-4o -o trimmed.json`
+    * `turnkeep fit - -n 8k --pin rule-1 < chat.json > trimmed.json`
+    """
+    source = read(file)
+    request = load(source, format_name, model)
+    budget = options.budget_of(max_tokens, reserve, target)
+    plan = request.plan(
+        budget=budget,
+        pinned=options.pins_of(pin, request.ids),
+        pending=options.pending_of(pending, no_pending),
+        drop_system=drop_system,
+        strategy=options.strategy_of(strategy),
+        open_calls=open_calls.value,
+        on_invalid=on_invalid.value,
+    )
+    window = plan.apply(source.value)
+    data = encode(source, window)
+    if as_json:
+        report: dict[str, Any] = {"format": request.format.name, **plan_json(plan)}
+        if output == STDIO:
+            report["messages"] = window
+        text = dumps(report, indent=2)
+        if output != STDIO:
+            write(output, data)
+        write(STDIO, text)
+        return
+    write(output, data)
+    if quiet:
+        return
+    console = stderr_console()
+    glyphs = glyphs_for(console)
+    about = "" if plan.exact else f" (estimated, up to {plan.margin:.0%} more)"
+    console.print(
+        f"{source.name}: {plan.tokens_before:,} {glyphs.arrow} {plan.tokens:,} "
+        f"tokens{about}"
+    )
+    for line in outcome(plan, glyphs):
+        console.print(line)
