@@ -1,1 +1,118 @@
-"""Conversation history that fits its context window."""
+"""Keeps LLM conversations inside their token budget without breaking them.
+
+```python
+import turnkeep
+
+request = turnkeep.fit(history, max_tokens=8_000, model="gpt-4o")
+```
+
+Names load on first use, so that `import turnkeep` costs almost nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from turnkeep.api import TokenCount, count, fit, plan, trim_messages
+    from turnkeep.budgets import Budget, Prices
+    from turnkeep.errors import (
+        AlreadyResolvedError,
+        AmbiguousCallError,
+        AmbiguousFormatError,
+        BudgetExceededError,
+        ConflictError,
+        CorruptStoreError,
+        DuplicateIdError,
+        FormatError,
+        Held,
+        InvalidHistoryError,
+        NaiveTimestampError,
+        OpenCallError,
+        StalePlanError,
+        StrategyError,
+        TokenizerUnavailableError,
+        TurnkeepError,
+        UnknownCallError,
+        UnknownMessageError,
+        Violation,
+    )
+    from turnkeep.model import (
+        Document,
+        Image,
+        Json,
+        Message,
+        Opaque,
+        Role,
+        Text,
+        Thinking,
+        ToolCall,
+        ToolResult,
+    )
+    from turnkeep.plans import Cause, Drop, Plan
+    from turnkeep.strategies import OldestSteps, OldestTurns, Strategy
+
+_PLACES = {
+    "turnkeep.api": ("TokenCount", "count", "fit", "plan", "trim_messages"),
+    "turnkeep.budgets": ("Budget", "Prices"),
+    "turnkeep.errors": (
+        "AlreadyResolvedError",
+        "AmbiguousCallError",
+        "AmbiguousFormatError",
+        "BudgetExceededError",
+        "ConflictError",
+        "CorruptStoreError",
+        "DuplicateIdError",
+        "FormatError",
+        "Held",
+        "InvalidHistoryError",
+        "NaiveTimestampError",
+        "OpenCallError",
+        "StalePlanError",
+        "StrategyError",
+        "TokenizerUnavailableError",
+        "TurnkeepError",
+        "UnknownCallError",
+        "UnknownMessageError",
+        "Violation",
+    ),
+    "turnkeep.model": (
+        "Document",
+        "Image",
+        "Json",
+        "Message",
+        "Opaque",
+        "Role",
+        "Text",
+        "Thinking",
+        "ToolCall",
+        "ToolResult",
+    ),
+    "turnkeep.plans": ("Cause", "Drop", "Plan"),
+    "turnkeep.strategies": ("OldestSteps", "OldestTurns", "Strategy"),
+}
+_HOME = {name: place for place, names in _PLACES.items() for name in names}
+
+__version__ = "0.1.0"
+
+__all__ = [  # noqa: PLE0604 - the same names as above, checked by a test
+    "__version__",
+    *sorted(_HOME),
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use (PEP 562)."""
+    place = _HOME.get(name)
+    if place is None:
+        msg = f"module 'turnkeep' has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(place), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

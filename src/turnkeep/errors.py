@@ -31,7 +31,6 @@ from collections.abc import Sequence
 import attrs
 
 
-
 class TurnkeepError(Exception):
     """The root: catch it to catch everything turnkeep raises on purpose."""
 

@@ -1,0 +1,560 @@
+"""History + budget + strategy -> plan. The only loop that spends.
+
+The engine takes a strategy's edits until the window meets the target, skips any that
+would break a promise, and raises when what must stay does not fit. It never changes
+the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+import attrs
+
+from turnkeep.budgets import Budget, share_of
+from turnkeep.errors import BudgetExceededError, Held, OpenCallError, StrategyError
+from turnkeep.index import History
+from turnkeep.model import Message
+from turnkeep.placing import Order, Placement, place, runs_of
+from turnkeep.plans import (
+    Cause,
+    Drop,
+    Edit,
+    Insert,
+    Inserted,
+    Plan,
+    Refused,
+    Replace,
+    Summarise,
+)
+from turnkeep.strategies import DEFAULT, Strategy
+
+Overflow: TypeAlias = Literal["raise", "send"]
+OpenCalls: TypeAlias = Literal["stand-in", "keep", "raise"]
+
+
+@attrs.frozen
+class Terms:
+    """What a plan is made under, beside history, budget and strategy."""
+
+    fixed: tuple[Held, ...] = ()
+    """What the request costs beyond its messages: tools, system text, overhead."""
+
+    default_target: float = 1.0
+    """The target of a budget that names none."""
+
+    placement: Placement = "after-call"
+    """Where the target format wants results."""
+
+    exact: bool = True
+    margin: float = 0.0
+    """Share by which true counts may exceed ours."""
+
+    on_overflow: Overflow = "raise"
+    open_calls: OpenCalls = "stand-in"
+
+    grid: bool = False
+    """Whether the depth of a cut is a pure function of the log, so that two processes
+    with the same history send the same prefix (plain lists with a target below 1)."""
+
+
+class Draft:
+    """A window in the making: what is dropped, changed and added so far."""
+
+    __slots__ = (
+        "_changes",
+        "causes",
+        "dropped",
+        "history",
+        "inserted",
+        "refused",
+        "replaced",
+        "tokens",
+        "warnings",
+    )
+
+    def __init__(self, history: History, tokens: int = 0) -> None:
+        """Everything kept, at *tokens* in all."""
+        self.history = history
+        self.dropped: bytearray | None = None
+        """One byte a step: 0 kept, else the place of its cause in *causes*."""
+        self.causes: list[str] = [""]
+        self.replaced: dict[int, tuple[Message, str]] = {}
+        """Messages sent changed: what is sent, and why."""
+        self.inserted: list[Inserted] = []
+        """Messages of ours other than stand-ins."""
+        self.refused: list[Refused] = []
+        self.warnings: list[str] = []
+        self.tokens = tokens
+        self._changes: dict[int, int] = {}
+
+    def code(self, cause: str) -> int:
+        """The byte that stands for *cause* (the 255th and later share the last)."""
+        if cause in self.causes:
+            return self.causes.index(cause)
+        if len(self.causes) < 256:
+            self.causes.append(cause)
+        return len(self.causes) - 1
+
+    def drop(self, steps: Iterable[int], cause: str) -> list[int]:
+        """Drop *steps* and what is tied to them; returns those that went."""
+        if self.dropped is None:
+            self.dropped = bytearray(self.history.grouping.steps)
+        code, ties = self.code(cause), self.history.grouping.ties
+        gone: list[int] = []
+        for asked in steps:
+            for step in ties.get(asked, (asked,)):
+                if not self.dropped[step]:
+                    self.tokens -= self.step_tokens(step)
+                    self.dropped[step] = code
+                    gone.append(step)
+        return gone
+
+    def is_kept(self, step: int) -> bool:
+        """Whether the step is still in the window."""
+        return self.dropped is None or not self.dropped[step]
+
+    def step_tokens(self, step: int) -> int:
+        """Tokens of a step with the changes made so far."""
+        tokens = self.history.tokens(step)
+        if self._changes:
+            changes = self._changes
+            tokens += sum(changes.get(i, 0) for i in self.history.visible(step))
+        return tokens
+
+    def replace(self, index: int, content: Message, cause: str) -> int:
+        """Send *content* for a message; returns the tokens that this frees."""
+        history = self.history
+        change = history.source.cost(content) - history.message_tokens(index)
+        freed = self._changes.get(index, 0) - change
+        self._changes[index] = change
+        self.replaced[index] = (content, cause)
+        if self.is_kept(history.grouping.step_of[index]):
+            self.tokens -= freed
+        return freed
+
+    def would_free(self, index: int, content: Message) -> bool:
+        """Whether sending *content* instead makes the message smaller than it is."""
+        history = self.history
+        change = history.source.cost(content) - history.message_tokens(index)
+        return change < self._changes.get(index, 0)
+
+    def insert(self, content: Message, after: int, cause: str) -> None:
+        """Add a message of ours behind the message *after*."""
+        cost = self.history.source.cost(content)
+        self.inserted.append(Inserted(after, content, cost, cause))
+        self.tokens += cost
+
+    def kept_turns(self) -> int:
+        """Turns of which something but system text is kept."""
+        grouping = self.history.grouping
+        return sum(
+            1
+            for turn in range(grouping.turns)
+            if any(
+                self.is_kept(step) and self.history.held.get(step) != Cause.SYSTEM
+                for step in grouping.steps_of(turn)
+            )
+        )
+
+    def kept_messages(self) -> int:
+        """Messages the window holds, stand-ins and other additions included."""
+        history = self.history
+        return len(self.inserted) + sum(
+            len(history.visible(step)) + len(history.stand_ins(step))
+            for step in range(history.grouping.steps)
+            if self.is_kept(step)
+        )
+
+
+def make_plan(
+    history: History,
+    budget: Budget,
+    strategy: Strategy | None = None,
+    terms: Terms | None = None,
+) -> Plan:
+    """Decide what of *history* is sent under *budget*.
+
+    With the default strategy it counts about what is kept, from the newest end; with
+    any other it counts the history once. Planning itself is linear in the steps.
+
+    Raises:
+        BudgetExceededError: What must stay does not fit.
+        OpenCallError: A call is open and the terms say `open_calls="raise"`.
+        StrategyError: The strategy proposed something that is not an edit.
+    """
+    return _Planner(history, budget, strategy or DEFAULT, terms or Terms()).plan()
+
+
+def _links(message: Message) -> tuple[object, ...]:
+    """What ties a message to others: its role, its calls and its results."""
+    return (
+        message.role,
+        tuple((call.id, call.name) for call in message.tool_calls),
+        tuple((r.tool_call_id, r.final) for r in message.tool_results),
+    )
+
+
+class _Planner:
+    """One plan in the making."""
+
+    def __init__(
+        self, history: History, budget: Budget, strategy: Strategy, terms: Terms
+    ) -> None:
+        self.history = history
+        self.budget = budget
+        self.strategy = strategy
+        self.terms = terms
+        self.fixed = sum(item.tokens for item in terms.fixed)
+        self.available = budget.available(tools=self.fixed, margin=terms.margin)
+        self.trigger = share_of(self.available, budget.trigger)
+        self.target = share_of(self.available, budget.goal(terms.default_target))
+
+    def plan(self) -> Plan:
+        history = self.history
+        if self.terms.open_calls == "raise":
+            self._refuse_open_calls()
+        draft = Draft(history)
+        if history.is_empty:
+            if self.available < 0:
+                self._overflow(draft)
+            return self._finish(draft, pruned=False)
+        if self._limited or self.strategy != DEFAULT:
+            pruned = self._prune_by_edits(draft)
+        else:
+            pruned = self._prune_from_newest(draft)
+        if draft.tokens > self.available:
+            self._last_resort(draft)
+        if pruned and self.target < draft.tokens <= self.available:
+            draft.warnings.append(
+                f"the target of {self.target} tokens was missed: {draft.tokens} cannot "
+                "go under this strategy"
+            )
+        return self._finish(draft, pruned=pruned)
+
+    @property
+    def _limited(self) -> bool:
+        budget = self.budget
+        return budget.max_turns is not None or budget.max_messages is not None
+
+    def _refuse_open_calls(self) -> None:
+        grouping = self.history.grouping
+        open_ids = [
+            call.key
+            for call in self.history.open_calls
+            if not grouping.is_last(grouping.step_of[call.message])
+        ]
+        if open_ids:
+            raise OpenCallError(tuple(open_ids))
+
+    # -- the default strategy, from the newest end ---------------------------------
+
+    def _prune_from_newest(self, draft: Draft) -> bool:
+        """What `OldestTurns() | OldestSteps()` leaves, counting what is kept.
+
+        Dropping the oldest turns until the rest fits is keeping the newest while they
+        fit; so the count starts at the newest end and stops at the first turn that no
+        longer does.
+        """
+        history, grouping = self.history, self.history.grouping
+        held = sum(map(history.tokens, history.held))
+        held += sum(map(history.tokens, history.soft))
+        total, whole = self._count_down(held, self.trigger)
+        if whole:
+            draft.tokens = total
+            return False
+        target = self.target
+        if self.terms.grid and self.target < self.trigger:
+            target = self._grid_target(held)
+        total, within = self._find_cut(held, target)
+        draft.tokens = total
+        draft.dropped = dropped = bytearray(grouping.steps)
+        code = draft.code(Cause.AGE)
+        dropped[:within] = bytes([code]) * within
+        for step in (*history.held, *history.soft):
+            dropped[step] = 0
+        for group in grouping.ties.values():
+            if any(not dropped[step] for step in group):
+                for step in group:
+                    if dropped[step]:
+                        dropped[step] = 0
+                        draft.tokens += history.tokens(step)
+        return True
+
+    def _free_of(self, turn: int) -> Iterator[int]:
+        """The free steps of a turn, newest first."""
+        history = self.history
+        held, soft = history.held, history.soft
+        for step in reversed(history.grouping.steps_of(turn)):
+            if step not in held and step not in soft:
+                yield step
+
+    def _count_down(self, held: int, limit: int) -> tuple[int, bool]:
+        """Tokens in all, and whether that is everything (it stops above *limit*)."""
+        total = held
+        for turn in reversed(range(self.history.grouping.turns)):
+            for step in self._free_of(turn):
+                if total > limit:
+                    return total, False
+                total += self.history.tokens(step)
+        return total, total <= limit
+
+    def _find_cut(self, held: int, target: int) -> tuple[int, int]:
+        """Tokens kept, and the first step that is not dropped unless held."""
+        grouping, tokens = self.history.grouping, self.history.tokens
+        current = grouping.turns - 1
+        total = held
+        # Inside the current turn the oldest steps go first.
+        for step in self._free_of(current):
+            if total + tokens(step) > target:
+                return total, step + 1
+            total += tokens(step)
+        for turn in range(current - 1, -1, -1):
+            size = 0
+            for step in self._free_of(turn):
+                size += tokens(step)
+                if total + size > target:
+                    return total, grouping.turn_first[turn + 1]
+            total += size
+        return total, 0
+
+    def _grid_target(self, held: int) -> int:
+        """The target as a pure function of the log.
+
+        The depth of the cut moves in steps of D = trigger - target tokens of the log:
+        cut = D * ceil((T - trigger) / D). Between two steps the same history prefix is
+        dropped, however the caller's process came to it.
+        """
+        history = self.history
+        free = sum(
+            history.tokens(step)
+            for turn in range(history.grouping.turns)
+            for step in self._free_of(turn)
+        )
+        total = held + free
+        depth = self.trigger - self.target
+        cut = depth * -(-(total - self.trigger) // depth)
+        return total - cut
+
+    # -- any strategy ------------------------------------------------------------
+
+    def _prune_by_edits(self, draft: Draft) -> bool:
+        history = self.history
+        draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+        if draft.tokens <= self.trigger and self._within_limits(draft):
+            return False
+        target = self.target
+        view = history.view(available=self.available, target=target)
+        for edit in self.strategy.propose(view):
+            self._take(draft, edit)
+            if draft.tokens <= target and self._within_limits(draft):
+                break
+        return True
+
+    def _within_limits(self, draft: Draft) -> bool:
+        if not self._limited:
+            return True
+        budget = self.budget
+        if budget.max_turns is not None and draft.kept_turns() > budget.max_turns:
+            return False
+        return (
+            budget.max_messages is None or draft.kept_messages() <= budget.max_messages
+        )
+
+    def _take(self, draft: Draft, edit: Edit) -> None:
+        match edit:
+            case Drop():
+                self._take_drop(draft, edit)
+            case Replace():
+                self._take_replace(draft, edit)
+            case Insert():
+                self._take_insert(draft, edit)
+            case Summarise():
+                self._take_summary(draft, edit)
+            case _:  # a third-party strategy is not type-checked
+                reason = f"proposed {edit!r}, which is not an edit"  # type: ignore[unreachable]
+                raise StrategyError(type(self.strategy).__name__, reason)
+
+    def _take_drop(self, draft: Draft, edit: Drop) -> None:
+        grouping, history = self.history.grouping, self.history
+        unit = edit.unit
+        steps = grouping.steps_of(unit.index) if unit.is_turn else [unit.index]
+        held, soft = history.held, history.soft
+        free = [s for s in steps if s not in held and s not in soft]
+        if grouping.ties:
+            free = [
+                s
+                for s in free
+                if not any(t in held or t in soft for t in grouping.ties.get(s, ()))
+            ]
+        if not free and not unit.is_turn:
+            cause = held.get(unit.index, Cause.PINNED)
+            draft.refused.append(Refused(f"drop step {unit.index}", f"held: {cause}"))
+            return
+        draft.drop(free, edit.cause)
+
+    def _take_replace(self, draft: Draft, edit: Replace) -> None:
+        history = self.history
+        index = edit.message
+        name = f"edit message {history.source.id(index)}"
+        if index in history.rules.pins:
+            draft.refused.append(Refused(name, "it is pinned"))
+            return
+        if not draft.is_kept(history.grouping.step_of[index]) or index in history.gone:
+            return
+        old = history.mended.get(index) or history.source.message(index)
+        if _links(old) != _links(edit.content):
+            reason = "it would cut calls from their results"
+            draft.refused.append(Refused(name, reason))
+            return
+        if not draft.would_free(index, edit.content):
+            draft.refused.append(Refused(name, "it would not get smaller"))
+            return
+        draft.replace(index, edit.content, edit.cause)
+
+    def _take_insert(self, draft: Draft, edit: Insert) -> None:
+        grouping = self.history.grouping
+        turn = min(edit.before_turn, grouping.turns - 1)
+        after = grouping.first[grouping.turn_first[turn]] - 1
+        draft.insert(edit.content, after, edit.cause)
+
+    def _take_summary(self, draft: Draft, edit: Summarise) -> None:
+        """The covered turns' free steps go together, if that makes it smaller."""
+        history, grouping = self.history, self.history.grouping
+        free = [
+            step
+            for turn in sorted(edit.turns)
+            for step in self._free_of(turn)
+            if draft.is_kept(step)
+        ]
+        name = f"summarise turns {min(edit.turns)} to {max(edit.turns)}"
+        if not free:
+            draft.refused.append(Refused(name, "nothing of them is free to go"))
+            return
+        freed = sum(map(draft.step_tokens, free))
+        cost = history.source.cost(edit.content)
+        if cost >= freed:
+            reason = f"the summary has {cost} tokens, what it covers {freed}"
+            draft.refused.append(Refused(name, reason))
+            draft.warnings.append(f"summary refused: {reason}")
+            return
+        after = min(grouping.first[step] for step in free) - 1
+        draft.drop(free, edit.cause)
+        draft.insert(edit.content, after, edit.cause)
+
+    # -- what cannot go -------------------------------------------------------------
+
+    def _last_resort(self, draft: Draft) -> None:
+        """The rest of pinned turns, oldest first; then there is nothing left."""
+        soft = sorted(self.history.soft)
+        gone = 0
+        for step in soft:
+            if draft.tokens <= self.available:
+                break
+            gone += len(draft.drop([step], Cause.LIMIT))
+        if gone:
+            draft.warnings.append(
+                f"{gone} steps of pinned turns had to go: only the pinned step, its "
+                "question and the turn's last step are held at any price"
+            )
+        if draft.tokens > self.available:
+            self._overflow(draft)
+
+    def _overflow(self, draft: Draft) -> None:
+        needed = draft.tokens + self.fixed
+        smallest = self.budget.smallest(needed, margin=self.terms.margin)
+        if self.terms.on_overflow == "send":
+            draft.warnings.append(
+                f"over budget by {draft.tokens - self.available} tokens and sent all "
+                f"the same; max_tokens would have to be {smallest}"
+            )
+            return
+        raise BudgetExceededError(
+            needed=needed,
+            available=self.available + self.fixed,
+            smallest=smallest,
+            limit="tokens",
+            held=self._blame(draft),
+        )
+
+    def _blame(self, draft: Draft) -> tuple[Held, ...]:
+        history, grouping = self.history, self.history.grouping
+        blamed = [item for item in self.terms.fixed if item.tokens]
+        for step in range(grouping.steps):
+            if not draft.is_kept(step):
+                continue
+            cause = history.held.get(step, "not_offered")
+            indexes = history.visible(step)
+            for nth, index in enumerate(indexes):
+                tokens = history.message_tokens(index)
+                if index in draft.replaced:
+                    tokens = history.source.cost(draft.replaced[index][0])
+                if not nth:
+                    tokens += sum(cost for _, _, cost in history.stand_ins(step))
+                blamed.append(Held(history.source.id(index), cause, tokens))
+        blamed += [
+            Held(item.cause, "not_offered", item.tokens) for item in draft.inserted
+        ]
+        return tuple(blamed)
+
+    # -- the plan -----------------------------------------------------------------
+
+    def _finish(self, draft: Draft, *, pruned: bool) -> Plan:
+        history, terms = self.history, self.terms
+        added = [
+            Inserted(call.message, message, cost, Cause.OPEN_CALL, call.key)
+            for step in sorted(history._stand_ins)  # noqa: SLF001 - one package
+            if draft.is_kept(step)
+            for call, message, cost in history.stand_ins(step)
+        ]
+        added += draft.inserted
+        edits = {
+            index: (message, cause, history.source.cost(message))
+            for index, (message, cause) in draft.replaced.items()
+        }
+        for index, message in history.mended.items():
+            edits.setdefault(
+                index, (message, Cause.REPAIR, history.source.cost(message))
+            )
+        if history.gone or history.mended:
+            self._note_repairs(draft)
+        order: Order
+        order, moved = place(history, draft.dropped, added, terms.placement)
+        if moved:
+            names = ", ".join(history.source.id(index) for index in moved[:5])
+            draft.warnings.append(
+                f"{len(moved)} results moved to their call, as the provider demands: "
+                f"{names}"
+            )
+        return Plan(
+            tokens=draft.tokens + self.fixed,
+            available=self.available,
+            fixed=self.fixed,
+            inserted=tuple(added),
+            edits=edits,
+            moved=moved,
+            warnings=tuple(draft.warnings),
+            refused=tuple(draft.refused),
+            exact=terms.exact,
+            margin=terms.margin,
+            pruned=pruned,
+            order=order,
+            source=history.source,
+            fingerprint=history.source.fingerprint(),
+            make_runs=lambda: runs_of(
+                history,
+                draft.dropped,
+                draft.causes,
+                {index: cause for index, (_, cause, _) in edits.items()},
+            ),
+        )
+
+    def _note_repairs(self, draft: Draft) -> None:
+        bad = [
+            f"{p.kind.replace('_', ' ')} {p.call_id} "
+            f"({self.history.source.id(p.message)})"
+            for p in self.history.grouping.problems
+        ]
+        if bad:
+            draft.warnings.append(f"left out: {', '.join(bad[:10])}")

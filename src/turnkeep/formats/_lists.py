@@ -1,0 +1,262 @@
+"""A caller's own list as the engine's source: raw entries in, raw entries out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from turnkeep.errors import DuplicateIdError, StalePlanError
+from turnkeep.model import INTERIM, PENDING, Message, PinScope, ToolResult, mark
+from turnkeep.plans import Inserted, Plan
+from turnkeep.tokens import RequestCounter
+from turnkeep.turns import Grouping, entry_of
+
+from ._base import Envelope, Format
+
+
+class Counter(Protocol):
+    """What a message costs: by the provider's rules, or as the caller says."""
+
+    def entry(self, entry: Any, message: Message, alone: bool) -> int:
+        """Tokens of a message of the history."""
+        ...
+
+    def made(self, message: Message) -> int:
+        """Tokens of a message of ours."""
+        ...
+
+
+class RuleCounter:
+    """Counts by a provider's published rules."""
+
+    def __init__(self, counter: RequestCounter) -> None:
+        """Count with *counter*."""
+        self._counter = counter
+
+    def entry(self, entry: Any, message: Message, alone: bool) -> int:
+        """See `Counter.entry`."""
+        del entry, alone
+        return self._counter.message(marked(message))
+
+    def made(self, message: Message) -> int:
+        """See `Counter.made`."""
+        return self._counter.message(marked(message))
+
+
+class CallerCounter:
+    """Counts with a callable from one message in the caller's shape to its tokens."""
+
+    def __init__(self, count: Callable[[Any], int], fmt: Format) -> None:
+        """Count with *count*, which takes entries of *fmt*."""
+        self._count = count
+        self._format = fmt
+
+    def _call(self, entry: Any) -> int:
+        tokens = self._count(entry)
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
+            msg = f"token_counter must return a whole number >= 0, got {tokens!r}"
+            raise TypeError(msg)
+        return tokens
+
+    def entry(self, entry: Any, message: Message, alone: bool) -> int:
+        """See `Counter.entry`; a part of an entry is counted as what it would be."""
+        return self._call(entry) if alone else self.made(message)
+
+    def made(self, message: Message) -> int:
+        """See `Counter.made`."""
+        return sum(map(self._call, self._format.encode([message])))
+
+
+def marked(message: Message) -> Message:
+    """*message* with the marker lines that every foreign format adds to its text."""
+    if not any(isinstance(b, ToolResult) and not b.final for b in message.content):
+        return message
+    blocks = tuple(
+        ToolResult(
+            block.tool_call_id,
+            mark(PENDING if block.pending else INTERIM, block.text),
+            tool_name=block.tool_name,
+            extra=block.extra,
+        )
+        if isinstance(block, ToolResult) and not block.final
+        else block
+        for block in message.content
+    )
+    return message.evolve(content=blocks, token_count=message.token_count)
+
+
+class ListSource:
+    """A caller's list, read once; messages are decoded and counted when needed."""
+
+    def __init__(self, envelope: Envelope, fmt: Format, counter: Counter) -> None:
+        """Read the entries of *envelope*: who speaks, which calls, which results.
+
+        Raises:
+            FormatError: An entry is not what *fmt* demands.
+            DuplicateIdError: Two entries have the same id.
+        """
+        self.envelope = envelope
+        self.format = fmt
+        self._counter = counter
+        # A copy of the list: the caller may append to his own before applying a plan.
+        self._entries = list(envelope.entries)
+        self._messages: list[Message] = []
+        self._wire: list[int] = []
+        """The entry of each message."""
+        self._counts: dict[int, int] = {}
+        self._made: dict[Message, int] = {}
+        self._ids: dict[str, int] = {}
+        self.grouping = Grouping()
+        for nth, entry in enumerate(self._entries):
+            path = f"{envelope.path}[{nth}]"
+            for part in fmt.decode(entry, path):
+                self.grouping.add(entry_of(part))
+                self._messages.append(part)
+                self._wire.append(nth)
+            identity = _id_of(entry)
+            if identity is not None:
+                if identity in self._ids:
+                    raise DuplicateIdError(identity, path)
+                self._ids[identity] = nth
+
+    def count(self, index: int) -> int:
+        """See `Source.count`."""
+        known = self._counts.get(index)
+        if known is None:
+            entry = self._entries[self._wire[index]]
+            known = self._counter.entry(
+                entry, self._messages[index], self._is_alone(index)
+            )
+            self._counts[index] = known
+        return known
+
+    def _is_alone(self, index: int) -> bool:
+        wire, at = self._wire, self._wire[index]
+        return not (
+            (index and wire[index - 1] == at)
+            or (index + 1 < len(wire) and wire[index + 1] == at)
+        )
+
+    def message(self, index: int) -> Message:
+        """See `Source.message`."""
+        return self._messages[index]
+
+    def id(self, index: int) -> str:
+        """See `Source.id`."""
+        nth = self._wire[index]
+        identity = _id_of(self._entries[nth])
+        return str(nth) if identity is None else identity
+
+    def cost(self, message: Message) -> int:
+        """See `Source.cost`; the same message is counted once."""
+        known = self._made.get(message)
+        if known is None:
+            known = self._made[message] = self._counter.made(message)
+        return known
+
+    def indexes_of(self, key: object) -> list[int] | None:
+        """The messages of the entry with that id or index; none if there is no such."""
+        nth: int | None = None
+        if isinstance(key, str):
+            nth = self._ids.get(key)
+            if nth is None and key.lstrip("-").isdigit():
+                key = int(key)
+        if nth is None and isinstance(key, int) and not isinstance(key, bool):
+            nth = key + len(self._entries) if key < 0 else key
+        if nth is None or not 0 <= nth < len(self._entries):
+            return None
+        return [i for i, wire in enumerate(self._wire) if wire == nth]
+
+    def matching(self, predicate: Callable[[Any], object]) -> list[int]:
+        """The messages of the entries for which *predicate* says yes."""
+        chosen = {n for n, entry in enumerate(self._entries) if predicate(entry)}
+        return [i for i, wire in enumerate(self._wire) if wire in chosen]
+
+    def path(self, index: int) -> str:
+        """JSON path of a message's entry."""
+        return f"{self.envelope.path}[{self._wire[index]}]"
+
+    def own_pins(self) -> dict[int, PinScope]:
+        """The messages that say themselves that they are pinned."""
+        return {
+            index: message.pin_scope
+            for index, message in enumerate(self._messages)
+            if message.pinned
+        }
+
+    def fingerprint(self) -> Any:
+        """See `Source.fingerprint`: the list was copied, so nothing can change."""
+        return None
+
+    def apply(self, plan: Plan, messages: Any) -> Any:
+        """The window that *plan* leaves of *messages*, in their shape."""
+        envelope = self.format.open(messages)
+        entries = envelope.entries
+        if len(entries) != len(self._entries) or any(
+            left is not right and left != right
+            for left, right in zip(entries, self._entries, strict=True)
+        ):
+            reason = "these are other messages"
+            raise StalePlanError(reason)
+        return envelope.replace(self.window(plan, entries))
+
+    def apply_to(self, plan: Plan, envelope: Envelope) -> Any:
+        """The same for the very messages that this source was made from."""
+        return envelope.replace(self.window(plan, self._entries))
+
+    def window(self, plan: Plan, entries: Sequence[Any]) -> list[Any]:
+        """The entries that *plan* sends: the caller's own wherever nothing changed."""
+        made: list[Any] = []
+        order, wire, edits = plan.order, self._wire, plan.edits
+        total, at = len(order), 0
+        while at < total:
+            item = order[at]
+            if isinstance(item, Inserted):
+                made.extend(self.format.encode([item.message]))
+                at += 1
+                continue
+            nth = wire[item]
+            stop = at + 1
+            while stop < total and _goes_on(order, stop, wire, nth):
+                stop += 1
+            parts: list[int] = order[at:stop]  # type: ignore[assignment]
+            if self._is_whole(parts) and not any(i in edits for i in parts):
+                made.append(entries[nth])
+            else:
+                made.extend(
+                    self.format.encode(
+                        [
+                            edits[i][0] if i in edits else self._messages[i]
+                            for i in parts
+                        ]
+                    )
+                )
+            at = stop
+        return made
+
+    def _is_whole(self, parts: Sequence[int]) -> bool:
+        wire = self._wire
+        first, last = parts[0], parts[-1]
+        nth = wire[first]
+        return (not first or wire[first - 1] != nth) and (
+            last + 1 == len(wire) or wire[last + 1] != nth
+        )
+
+
+def _goes_on(
+    order: Sequence[int | Inserted], at: int, wire: Sequence[int], nth: int
+) -> bool:
+    item, before = order[at], order[at - 1]
+    return (
+        not isinstance(item, Inserted)
+        and not isinstance(before, Inserted)
+        and item == before + 1
+        and wire[item] == nth
+    )
+
+
+def _id_of(entry: Any) -> str | None:
+    identity = (
+        entry.get("id") if isinstance(entry, Mapping) else getattr(entry, "id", None)
+    )
+    return identity if isinstance(identity, str) and identity else None

@@ -1,0 +1,422 @@
+"""A history as the engine sees it: steps with their tokens, and who holds them.
+
+Counting is lazy: a message is counted when somebody needs its tokens, once. The views
+at the end are what strategies get to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import attrs
+
+from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, ToolResult
+from turnkeep.plans import Cause
+from turnkeep.turns import HIDDEN, SYSTEM, USER, Grouping, OpenCall
+
+
+class Source(Protocol):
+    """Where the messages of a history come from, and what they cost."""
+
+    def count(self, index: int) -> int:
+        """Tokens of a message; counted now if they have not been."""
+        ...
+
+    def message(self, index: int) -> Message:
+        """The message itself; decoded now if it has not been."""
+        ...
+
+    def id(self, index: int) -> str:
+        """Id of a message: its own, or its index."""
+        ...
+
+    def cost(self, message: Message) -> int:
+        """Tokens of a message that is not in the history."""
+        ...
+
+    def fingerprint(self) -> Any:
+        """Changes when the history does."""
+        ...
+
+    def apply(self, plan: Any, messages: Any) -> Any:
+        """The window that *plan* leaves of *messages*, in their shape."""
+        ...
+
+
+@attrs.frozen
+class Rules:
+    """What the caller asked for, beside budget and strategy."""
+
+    pins: Mapping[int, PinScope] = {}
+    """Pinned messages by index."""
+    awaited: Callable[[OpenCall], bool] | None = None
+    """Whether an open call is still waited for; `None`: all of them are."""
+    drop_system: bool = False
+    repair: bool = True
+    """Whether orphans, duplicates and replaced placeholders are left out."""
+    stand_ins: bool = True
+    """Whether open calls that others follow get a stand-in."""
+    stand_in_text: str = STAND_IN_TEXT
+
+
+class History:
+    """Steps, their tokens, and what holds them, for one plan.
+
+    Making one costs the number of pins, systems and open calls, not of messages.
+    """
+
+    def __init__(self, grouping: Grouping, source: Source, rules: Rules) -> None:
+        """See the class; nothing is counted yet."""
+        self.grouping = grouping
+        self.source = source
+        self.rules = rules
+        self.gone: dict[int, str] = {}
+        """Messages that no window holds, and why."""
+        self.mended: dict[int, Message] = {}
+        """Messages that lose one of several results."""
+        self._tokens: dict[int, int] = {}
+        self._stand_ins: dict[int, list[tuple[OpenCall, Message, int]]] = {}
+        if rules.repair and (grouping.problems or grouping.superseded):
+            self._mend()
+        if rules.stand_ins:
+            for call in grouping.open_calls:
+                if grouping.needs_stand_in(call):
+                    self._add_stand_in(call)
+        self.open_calls = grouping.open_calls
+
+    def _mend(self) -> None:
+        """Find what is left of messages whose results are orphans, twice or late."""
+        bad: dict[int, dict[int, str]] = {}
+        for problem in self.grouping.problems:
+            bad.setdefault(problem.message, {})[problem.position] = Cause.REPAIR
+        for message, position in self.grouping.superseded:
+            bad.setdefault(message, {})[position] = Cause.RESOLVED
+        for index, positions in bad.items():
+            message = self.source.message(index)
+            kept = []
+            nth = -1
+            for block in message.content:
+                if isinstance(block, ToolResult):
+                    nth += 1
+                    if nth in positions:
+                        continue
+                kept.append(block)
+            if kept:
+                self.mended[index] = message.evolve(content=tuple(kept))
+            else:
+                self.gone[index] = next(iter(positions.values()))
+
+    def _add_stand_in(self, call: OpenCall) -> None:
+        message = Message.tool_result(
+            call.id, self.rules.stand_in_text, pending=True, tool_name=call.name
+        )
+        step = self.grouping.step_of[call.message]
+        cost = self.source.cost(message)
+        self._stand_ins.setdefault(step, []).append((call, message, cost))
+
+    def stand_ins(self, step: int) -> list[tuple[OpenCall, Message, int]]:
+        """The stand-ins a step needs when it is sent: call, message, tokens."""
+        return self._stand_ins.get(step, [])
+
+    def visible(self, step: int) -> list[int]:
+        """The step's messages that a window would hold."""
+        members = self.grouping.members(step)
+        kinds, gone = self.grouping.kinds, self.gone
+        return [i for i in members if i not in gone and kinds[i] != HIDDEN]
+
+    def message_tokens(self, index: int) -> int:
+        """Tokens a message has in a window, mended but not otherwise edited."""
+        if index in self.gone or self.grouping.kinds[index] == HIDDEN:
+            return 0
+        mended = self.mended.get(index)
+        return self.source.count(index) if mended is None else self.source.cost(mended)
+
+    def tokens(self, step: int) -> int:
+        """Tokens a step has in a window, its stand-ins included; counted once."""
+        known = self._tokens.get(step)
+        if known is None:
+            known = sum(map(self.message_tokens, self.visible(step)))
+            known += sum(cost for _, _, cost in self.stand_ins(step))
+            self._tokens[step] = known
+        return known
+
+    @cached_property
+    def held(self) -> dict[int, str]:
+        """Steps that no strategy may drop, and the first cause that holds them."""
+        return self._holds[0]
+
+    @cached_property
+    def soft(self) -> frozenset[int]:
+        """Steps that go last, and only when the hard budget demands it."""
+        return self._holds[1]
+
+    @cached_property
+    def _holds(self) -> tuple[dict[int, str], frozenset[int]]:
+        grouping, rules = self.grouping, self.rules
+        held: dict[int, str] = {}
+        soft: set[int] = set()
+        for step in self._system_steps():
+            held[step] = Cause.SYSTEM
+        for index, scope in sorted(rules.pins.items()):
+            step = grouping.step_of[index]
+            held.setdefault(step, Cause.PINNED)
+            if scope == "turn":
+                turn = grouping.turn_of(step)
+                steps = grouping.steps_of(turn)
+                question = grouping.question_of(turn)
+                if question is not None:
+                    held.setdefault(question, Cause.PINNED)
+                last = self._last_said(steps)
+                if last is not None:
+                    held.setdefault(last, Cause.PINNED)
+                soft.update(steps)
+        for call in self.pending:
+            step = grouping.step_of[call.message]
+            held.setdefault(step, Cause.PENDING)
+            question = grouping.question_of(grouping.turn_of(step))
+            if question is not None:
+                held.setdefault(question, Cause.PENDING)
+        self._hold_current(held)
+        for group in grouping.ties.values():
+            causes = [held[step] for step in group if step in held]
+            for step in group if causes else ():
+                held.setdefault(step, causes[0])
+        return held, frozenset(soft - held.keys())
+
+    def _hold_current(self, held: dict[int, str]) -> None:
+        grouping = self.grouping
+        newest = grouping.newest
+        if newest is None:
+            return
+        question = grouping.question_of(grouping.turns - 1)
+        if question is not None:
+            held.setdefault(question, Cause.QUESTION)
+        held.setdefault(newest, Cause.NEWEST)
+        if grouping.kinds[grouping.first[newest]] == SYSTEM and question is None:
+            last = self._last_said(range(grouping.steps))
+            if last is not None:
+                held.setdefault(last, Cause.NEWEST)
+
+    def _last_said(self, steps: range) -> int | None:
+        kinds, first = self.grouping.kinds, self.grouping.first
+        for step in reversed(steps):
+            if kinds[first[step]] not in (SYSTEM, HIDDEN):
+                return step
+        return None
+
+    def _system_steps(self) -> list[int]:
+        grouping = self.grouping
+        kinds, first = grouping.kinds, grouping.first
+        found: list[int] = []
+        if self.rules.drop_system:
+            for step, index in enumerate(first):
+                if kinds[index] != SYSTEM:
+                    break
+                found.append(step)
+            return found
+        # bytes.find: systems are few and histories long.
+        at = kinds.find(SYSTEM)
+        while at >= 0:
+            found.append(grouping.step_of[at])
+            at = kinds.find(SYSTEM, at + 1)
+        return found
+
+    @cached_property
+    def pending(self) -> list[OpenCall]:
+        """Open calls that somebody still waits for."""
+        awaited = self.rules.awaited
+        if awaited is None:
+            return self.open_calls
+        return [call for call in self.open_calls if awaited(call)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to send."""
+        return self.grouping.newest is None
+
+    def view(self, *, available: int, target: int) -> HistoryView:
+        """What a strategy may see."""
+        return HistoryView(self, available=available, target=target)
+
+
+class StepView:
+    """One step, read-only."""
+
+    __slots__ = ("_history", "index")
+    is_turn = False
+
+    def __init__(self, history: History, index: int) -> None:
+        """The step *index* of *history*."""
+        self._history = history
+        self.index = index
+
+    @property
+    def turn(self) -> int:
+        """Index of its turn."""
+        return self._history.grouping.turn_of(self.index)
+
+    @property
+    def indexes(self) -> list[int]:
+        """Indexes of its messages."""
+        return self._history.visible(self.index)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Its messages, in order."""
+        return tuple(map(self._history.source.message, self.indexes))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens it occupies."""
+        return self._history.tokens(self.index)
+
+    @property
+    def held(self) -> str | None:
+        """What holds it (a `Cause`), or nothing."""
+        held = self._history.held.get(self.index)
+        if held is None and self.index in self._history.soft:
+            return Cause.PINNED
+        return held
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a strategy may drop it."""
+        return self.held is None
+
+    @property
+    def role(self) -> Role:
+        """Role of its first message."""
+        return _ROLES[self._history.grouping.kinds[self._first]]
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it is the user message that opens its turn."""
+        return self._history.grouping.is_question(self.index)
+
+    @property
+    def _first(self) -> int:
+        return self._history.grouping.first[self.index]
+
+    def __repr__(self) -> str:
+        """Show where it stands."""
+        return f"StepView({self.index})"
+
+
+class TurnView:
+    """One turn, read-only."""
+
+    __slots__ = ("_history", "index")
+    is_turn = True
+
+    def __init__(self, history: History, index: int) -> None:
+        """The turn *index* of *history*."""
+        self._history = history
+        self.index = index
+
+    @property
+    def steps(self) -> Sequence[StepView]:
+        """Its steps, in order."""
+        steps = self._history.grouping.steps_of(self.index)
+        return [StepView(self._history, step) for step in steps]
+
+    @property
+    def free_steps(self) -> Sequence[StepView]:
+        """The steps that a strategy may drop."""
+        return [step for step in self.steps if step.is_free]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens it occupies."""
+        steps = self._history.grouping.steps_of(self.index)
+        return sum(map(self._history.tokens, steps))
+
+    @property
+    def free_tokens(self) -> int:
+        """Tokens that dropping it would free."""
+        return sum(step.tokens for step in self.free_steps)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the last turn."""
+        return self.index == self._history.grouping.turns - 1
+
+    @property
+    def is_free(self) -> bool:
+        """Whether anything of it may be dropped."""
+        return any(step.is_free for step in self.steps)
+
+    @property
+    def question(self) -> Message | None:
+        """Its user message; the preamble has none."""
+        step = self._history.grouping.question_of(self.index)
+        if step is None:
+            return None
+        return self._history.source.message(self._history.grouping.first[step])
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Its messages, step by step."""
+        return tuple(m for step in self.steps for m in step.messages)
+
+    def __repr__(self) -> str:
+        """Show where it stands."""
+        return f"TurnView({self.index})"
+
+
+class HistoryView:
+    """What a strategy may see of a history: turns and steps, read-only.
+
+    Counting happens when `tokens` is asked for, so a strategy that does not rank by
+    size leaves it to the engine.
+    """
+
+    def __init__(self, history: History, *, available: int, target: int) -> None:
+        """A view of *history*; see the class."""
+        self._history = history
+        self.available = available
+        """Tokens the budget leaves for messages."""
+        self.target = target
+        """Tokens the engine prunes down to."""
+
+    @cached_property
+    def turns(self) -> Sequence[TurnView]:
+        """All turns, oldest first; the last one is the current turn."""
+        return [TurnView(self._history, t) for t in range(self._history.grouping.turns)]
+
+    @cached_property
+    def steps(self) -> Sequence[StepView]:
+        """All steps, oldest first."""
+        return [StepView(self._history, s) for s in range(self._history.grouping.steps)]
+
+    @property
+    def question(self) -> Message | None:
+        """The user message of the current turn."""
+        turns = self._history.grouping.turns
+        return TurnView(self._history, turns - 1).question if turns else None
+
+    def message(self, index: int) -> Message:
+        """One message."""
+        return self._history.source.message(index)
+
+    def message_tokens(self, index: int) -> int:
+        """Tokens of one message."""
+        return self._history.message_tokens(index)
+
+    def cost(self, message: Message) -> int:
+        """Tokens that a message of your own would occupy."""
+        return self._history.source.cost(message)
+
+    def pinned(self, index: int) -> bool:
+        """Whether the message itself is pinned, and so never edited."""
+        return index in self._history.rules.pins
+
+
+_ROLES = {
+    SYSTEM: Role.SYSTEM,
+    USER: Role.USER,
+    2: Role.ASSISTANT,
+    3: Role.TOOL_RESULT,
+    HIDDEN: Role.SYSTEM,
+}

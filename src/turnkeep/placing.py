@@ -1,0 +1,224 @@
+"""Where kept messages stand in the window, and the decisions as runs.
+
+Kept messages keep their order. Only a result that does not stand where its provider
+demands it moves, right behind its call; stand-ins go where the result would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from turnkeep.index import History
+from turnkeep.plans import Action, Cause, Inserted, Run
+from turnkeep.turns import ASSISTANT, HIDDEN, RESULT
+
+Placement: TypeAlias = Literal["after-call", "after-run", "anywhere"]
+"""Where a format wants results: in the unbroken run after the call's own message, in
+that after the whole assistant turn, or anywhere behind the call."""
+
+Order: TypeAlias = Sequence[int | Inserted]
+
+_ALIKE = re.compile(rb"(.)\1*", re.DOTALL)
+
+
+def kept_indexes(history: History, dropped: bytearray | None) -> Sequence[int]:
+    """Indexes of the messages of kept steps, in order; costs their number."""
+    grouping = history.grouping
+    total = len(grouping)
+    if dropped is None:
+        return range(total)
+    first, step_of = grouping.first, grouping.step_of
+    indexes: list[int] = []
+    strays: list[int] = []
+    for match in _ALIKE.finditer(bytes(dropped)):
+        if dropped[match.start()]:
+            continue
+        start, stop = match.span()
+        end = first[stop] if stop < len(first) else total
+        indexes.extend(i for i in range(first[start], end) if not dropped[step_of[i]])
+        if grouping.late:
+            for step in range(start, stop):
+                late = grouping.late.get(step)
+                if late:
+                    strays.extend(i for i in late if i >= end)
+    if strays:
+        indexes = sorted({*indexes, *strays})
+    return indexes
+
+
+def place(
+    history: History,
+    dropped: bytearray | None,
+    inserted: Sequence[Inserted],
+    placement: Placement,
+) -> tuple[Order, tuple[int, ...]]:
+    """The window in its order, and which results moved. Costs the window's length."""
+    grouping = history.grouping
+    indexes: Sequence[int | Inserted] = kept_indexes(history, dropped)
+    gone, kinds = history.gone, grouping.kinds
+    if gone or HIDDEN in kinds:
+        indexes = [i for i in indexes if i not in gone and kinds[i] != HIDDEN]  # type: ignore[index]
+    moves = _moves(history, placement)
+    if not moves and not inserted:
+        return indexes, ()
+    behind: dict[int, list[int | Inserted]] = {}
+    leading: list[Inserted] = []
+    moved: list[int] = []
+    present = set(indexes) if moves else set()
+    for index, anchor in moves.items():
+        if index in present:
+            behind.setdefault(anchor, []).append(index)
+            moved.append(index)
+    for item in inserted:
+        if item.call_id is None:
+            leading.append(item)
+        else:
+            anchor = _anchor(history, item.after, placement)
+            behind.setdefault(anchor, []).append(item)
+    return _weave(history, indexes, behind, set(moved), leading), tuple(sorted(moved))
+
+
+def _moves(history: History, placement: Placement) -> dict[int, int]:
+    grouping = history.grouping
+    if placement == "anywhere" or not history.rules.repair:
+        return {}
+    if placement == "after-call":
+        return dict(sorted(grouping.displaced.items()))
+    return {
+        index: _run_end(history, grouping.first[grouping.step_of[index]])
+        for index in sorted(grouping.displaced_run)
+    }
+
+
+def _anchor(history: History, call_message: int, placement: Placement) -> int:
+    return (
+        call_message if placement == "after-call" else _run_end(history, call_message)
+    )
+
+
+def _run_end(history: History, index: int) -> int:
+    """The last entry of the assistant message that *index* belongs to."""
+    grouping = history.grouping
+    step = grouping.step_of[index]
+    last = index
+    for i in range(index + 1, len(grouping)):
+        if grouping.step_of[i] != step or grouping.kinds[i] not in (ASSISTANT, HIDDEN):
+            break
+        last = i if grouping.kinds[i] == ASSISTANT else last
+    return last
+
+
+def _weave(
+    history: History,
+    indexes: Sequence[int | Inserted],
+    behind: Mapping[int, list[int | Inserted]],
+    moved: set[int],
+    leading: Sequence[Inserted],
+) -> Order:
+    """Put *behind* each anchor, after the results that follow it already."""
+    grouping = history.grouping
+    waiting = sorted(leading, key=lambda item: item.after)
+    order: list[int | Inserted] = []
+    tail: list[int | Inserted] = []
+    step = -1
+    nth = 0
+    for index in indexes:
+        if not isinstance(index, int) or index in moved:
+            continue
+        follows = grouping.kinds[index] == RESULT and grouping.step_of[index] == step
+        if tail and not follows:
+            order.extend(tail)
+            tail = []
+        while nth < len(waiting) and waiting[nth].after < index:
+            order.append(waiting[nth])
+            nth += 1
+        order.append(index)
+        if index in behind:
+            tail = list(behind[index])
+            step = grouping.step_of[index]
+    order.extend(tail)
+    order.extend(waiting[nth:])
+    return order
+
+
+def runs_of(
+    history: History,
+    dropped: bytearray | None,
+    causes: Sequence[str],
+    edits: Mapping[int, str],
+) -> tuple[Run, ...]:
+    """Every message's decision; costs the runs and the exceptions, not the history."""
+    grouping = history.grouping
+    total = len(grouping)
+    if not total:
+        return ()
+    odd = _exceptions(history, dropped, causes, edits)
+    base: list[tuple[int, int, Action, str]] = []
+    if dropped is None:
+        base.append((0, total, "keep", Cause.ROOM))
+    else:
+        first = grouping.first
+        for match in _ALIKE.finditer(bytes(dropped)):
+            start, stop = match.span()
+            end = first[stop] if stop < len(first) else total
+            code = dropped[start]
+            action: Action = "drop" if code else "keep"
+            base.append((first[start], end, action, causes[code] or Cause.ROOM))
+    merged: list[Run] = []
+
+    def add(start: int, stop: int, action: Action, cause: str) -> None:
+        if start == stop:
+            return
+        last = merged[-1] if merged else None
+        if last and last.action == action and last.cause == cause:
+            merged[-1] = Run(last.start, stop, action, cause)
+        else:
+            merged.append(Run(start, stop, action, cause))
+
+    waiting = sorted(odd)
+    nth = 0
+    for start, stop, action, cause in base:
+        at = start
+        while nth < len(waiting) and waiting[nth] < stop:
+            index = waiting[nth]
+            add(at, index, action, cause)
+            add(index, index + 1, *odd[index])
+            at = index + 1
+            nth += 1
+        add(at, stop, action, cause)
+    return tuple(merged)
+
+
+def _exceptions(
+    history: History,
+    dropped: bytearray | None,
+    causes: Sequence[str],
+    edits: Mapping[int, str],
+) -> dict[int, tuple[Action, str]]:
+    """Messages whose decision is not that of the steps around them."""
+    grouping = history.grouping
+    odd: dict[int, tuple[Action, str]] = {}
+    for step, members in grouping.late.items():
+        code = 0 if dropped is None else dropped[step]
+        for index in members:
+            odd[index] = ("drop", causes[code]) if code else ("keep", Cause.ROOM)
+    for step, cause in history.held.items():
+        if dropped is None or not dropped[step]:
+            for index in grouping.members(step):
+                odd[index] = ("keep", cause)
+    for index, message in history.mended.items():
+        del message
+        if dropped is None or not dropped[grouping.step_of[index]]:
+            odd[index] = ("edit", Cause.REPAIR)
+    for index, cause in edits.items():
+        if dropped is None or not dropped[grouping.step_of[index]]:
+            odd[index] = ("edit", cause)
+    at = grouping.kinds.find(HIDDEN)
+    while at >= 0:
+        odd[at] = ("drop", Cause.DISPLAY)
+        at = grouping.kinds.find(HIDDEN, at + 1)
+    for index, cause in history.gone.items():
+        odd[index] = ("drop", cause)
+    return odd

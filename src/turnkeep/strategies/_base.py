@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+import attrs
+
+from turnkeep.index import HistoryView
+from turnkeep.plans import Edit
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Ranks what may go, or may be shortened, and in which order; nothing else.
+
+    The engine takes edits lazily until its target is met, and skips any that would
+    break a promise, so a strategy neither counts nor decides when to stop.
+    """
+
+    def propose(self, history: HistoryView, /) -> Iterator[Edit]:
+        """Yield edits in the order in which they would be given up."""
+        ...
+
+
+class Composable:
+    """Gives a strategy `A | B` (first A, then B) and `A & B` (by turns)."""
+
+    __slots__ = ()
+
+    def __or__(self, other: Strategy) -> Then:
+        return Then(self, other)  # type: ignore[arg-type]
+
+    def __and__(self, other: Strategy) -> InTurns:
+        return InTurns(self, other)  # type: ignore[arg-type]
+
+
+@attrs.frozen
+class Then(Composable):
+    """All that *first* proposes, then all that *second* does: `first | second`."""
+
+    first: Strategy
+    second: Strategy
+
+    def propose(self, history: HistoryView, /) -> Iterator[Edit]:
+        """Yield the edits of both, one after the other."""
+        yield from self.first.propose(history)
+        yield from self.second.propose(history)
+
+
+@attrs.frozen
+class InTurns(Composable):
+    """The two strategies' proposals in alternation: `first & second`."""
+
+    first: Strategy
+    second: Strategy
+
+    def propose(self, history: HistoryView, /) -> Iterator[Edit]:
+        """Yield one edit of each in alternation, then what is left of the longer."""
+        waiting = [self.first.propose(history), self.second.propose(history)]
+        while waiting:
+            for edits in tuple(waiting):
+                edit = next(edits, None)
+                if edit is None:
+                    waiting.remove(edits)
+                else:
+                    yield edit

@@ -1,0 +1,435 @@
+"""Turns and steps: the only place that knows which result belongs to which call.
+
+A history comes in as one `Entry` a message: who speaks, which calls it makes, which
+results it carries. `Grouping` sorts them, as they arrive, into
+
+- **steps**, the smallest unit that may leave: one message, or one assistant message
+  with all of its calls and all of their results, wherever those stand; assistant-side
+  entries in a row count as one message;
+- **turns**: a user message and every step up to the next one. What precedes the first
+  user message is the preamble, the oldest turn.
+
+Pairing: a result belongs to the nearest earlier message that still has an unanswered
+call of its id, and in it to the first such call; a result without an id is paired by
+the tool's name. Ids repeat in real life: 49 of 200 recorded airline chats reuse one.
+
+Adding a message costs amortised constant time; nothing here walks the history twice.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import attrs
+
+from turnkeep.model import DISPLAY_KINDS, Message, Role
+
+SYSTEM: Final = 0
+USER: Final = 1
+ASSISTANT: Final = 2
+RESULT: Final = 3
+HIDDEN: Final = 4
+"""Shown to people only: never sent, never counted, belongs to what precedes it."""
+
+
+class CallKey(NamedTuple):
+    """What links a call to its result."""
+
+    id: str | None
+    name: str
+
+
+class Answer(NamedTuple):
+    """What a result says about the call it answers."""
+
+    id: str | None
+    name: str | None
+    final: bool
+
+
+class Entry(NamedTuple):
+    """One message as grouping sees it."""
+
+    kind: int
+    calls: tuple[CallKey, ...] = ()
+    results: tuple[Answer, ...] = ()
+
+
+_KINDS: Final = {
+    Role.SYSTEM: SYSTEM,
+    Role.USER: USER,
+    Role.ASSISTANT: ASSISTANT,
+    Role.TOOL_CALL: ASSISTANT,
+    Role.TOOL_RESULT: RESULT,
+}
+
+
+def entry_of(message: Message) -> Entry:
+    """How grouping sees *message*; costs its number of blocks."""
+    if message.kind is not None and message.kind in DISPLAY_KINDS:
+        return Entry(HIDDEN)
+    kind = _KINDS[message.role]
+    if kind == SYSTEM:
+        return Entry(SYSTEM)
+    if kind == ASSISTANT:
+        return Entry(
+            ASSISTANT, tuple(CallKey(c.id, c.name) for c in message.tool_calls)
+        )
+    results = tuple(
+        Answer(r.tool_call_id, r.tool_name, r.final) for r in message.tool_results
+    )
+    if kind == USER and results and len(results) == len(message.content):
+        kind = RESULT
+    return Entry(kind, (), results)
+
+
+@attrs.frozen
+class Problem:
+    """Something in the history that no provider would take as it stands."""
+
+    kind: str
+    """`orphan_result` or `duplicate_result`."""
+
+    message: int
+    """Index of the message."""
+
+    position: int
+    """Which of its results, from 0."""
+
+    call_id: str
+    """The id (or the tool's name) that was looked for."""
+
+
+class OpenCall:
+    """A call without a final result."""
+
+    __slots__ = ("answer", "id", "message", "name", "open", "position")
+
+    def __init__(self, message: int, position: int, key: CallKey) -> None:
+        """A call nobody has answered yet."""
+        self.message = message
+        self.position = position
+        self.id = key.id
+        self.name = key.name
+        self.answer: tuple[int, int] | None = None
+        """The newest result that is not final: its message and place in it."""
+        self.open = True
+
+    @property
+    def key(self) -> str:
+        """The call's id, or its name where the format has no ids."""
+        return self.id if self.id is not None else self.name
+
+    def __repr__(self) -> str:
+        """Show what it is and where it stands."""
+        return f"OpenCall({self.key!r}, message={self.message})"
+
+
+class Grouping:
+    """Messages sorted into steps and turns, as they arrive. Columns, not objects."""
+
+    __slots__ = (
+        "_closed",
+        "_names",
+        "_open",
+        "_place",
+        "_run",
+        "_run_results",
+        "displaced",
+        "displaced_run",
+        "first",
+        "kinds",
+        "late",
+        "problems",
+        "step_of",
+        "superseded",
+        "ties",
+        "turn_first",
+    )
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        """Group *entries*; more may be added later."""
+        self.kinds = bytearray()
+        """Kind of each message."""
+        self.step_of = array("i")
+        """Step of each message."""
+        self.first = array("i")
+        """First message of each step."""
+        self.turn_first = array("i")
+        """First step of each turn."""
+        self.late: dict[int, list[int]] = {}
+        """Messages of a step that stand behind a later step's beginning."""
+        self.displaced: dict[int, int] = {}
+        """Results that do not follow their call's own message: the latter's index."""
+        self.displaced_run: set[int] = set()
+        """Results outside the run of results right after their step's calls."""
+        self.superseded: dict[tuple[int, int], int] = {}
+        """Results that were not final and have been replaced, and by which message."""
+        self.problems: list[Problem] = []
+        self.ties: dict[int, set[int]] = {}
+        """Steps that share a message and can only leave together."""
+        self._open: dict[str | None, list[OpenCall]] = {}
+        self._closed: dict[str | None, int] = {}
+        self._names: dict[str, list[OpenCall]] | None = None
+        self._run = -1  # the step whose assistant entries may still go on
+        self._place = -1  # the call message whose unbroken results we are in
+        self._run_results = -1  # the step whose unbroken results we are in
+        for entry in entries:
+            self.add(entry)
+
+    def __len__(self) -> int:
+        """Number of messages."""
+        return len(self.kinds)
+
+    def add(self, entry: Entry) -> int:
+        """Add a message; returns its step. Amortised constant time."""
+        kind, calls, results = entry
+        index = len(self.kinds)
+        self.kinds.append(kind)
+        if kind == ASSISTANT:
+            step = self._run
+            if step < 0:
+                step = self._run = self._begin(index)
+            else:
+                self.step_of.append(step)
+                if step != len(self.first) - 1:  # pragma: no cover - runs are newest
+                    self.late.setdefault(step, []).append(index)
+            self._run_results = step
+            if calls:
+                self._place = index
+                for position, key in enumerate(calls):
+                    self._register(OpenCall(index, position, key))
+            else:
+                self._place = -1
+            return step
+        if kind == HIDDEN and self.first:
+            step = len(self.first) - 1
+            self.step_of.append(step)
+            return step
+        if results:
+            return self._add_results(index, kind, results)
+        self._run = self._place = self._run_results = -1
+        step = self._begin(index)
+        if kind == USER and self.turn_first[-1] != step:
+            self.turn_first.append(step)
+        return step
+
+    def _begin(self, index: int) -> int:
+        step = len(self.first)
+        self.first.append(index)
+        self.step_of.append(step)
+        if not step:
+            self.turn_first.append(0)
+        return step
+
+    def _register(self, call: OpenCall) -> None:
+        self._open.setdefault(call.id, []).append(call)
+        if self._names is not None:
+            self._names.setdefault(call.name, []).append(call)
+
+    def _add_results(self, index: int, kind: int, results: tuple[Answer, ...]) -> int:
+        self._run = -1
+        steps: list[int] = []
+        carriers: list[int] = []
+        for position, answer in enumerate(results):
+            call = self._match(answer)
+            if call is not None:
+                carriers.append(call.message)
+                steps.append(self.step_of[call.message])
+                if call.answer is not None:
+                    self.superseded[call.answer] = index
+                call.answer = (index, position)
+                if answer.final:
+                    self._close(call)
+                continue
+            key = answer.id if answer.id is not None else answer.name
+            known = self._closed.get(
+                answer.id if answer.id is not None else f"\0{answer.name}"
+            )
+            self.problems.append(
+                Problem(
+                    "orphan_result" if known is None else "duplicate_result",
+                    index,
+                    position,
+                    str(key),
+                )
+            )
+            if known is not None:
+                steps.append(self.step_of[known])
+        if kind == USER or not steps:
+            # An orphan alone, or a user's own words in the same message.
+            step = self._begin(index)
+            if kind == USER and self.turn_first[-1] != step:
+                self.turn_first.append(step)
+            self._place = self._run_results = -1
+        else:
+            step = steps[0]
+            self.step_of.append(step)
+            if step != len(self.first) - 1:
+                self.late.setdefault(step, []).append(index)
+        for other in steps:
+            if other != step:
+                self._tie(step, other)
+        if not carriers:
+            self._place = self._run_results = -1
+        else:
+            if any(carrier != self._place for carrier in carriers):
+                self.displaced[index] = carriers[0]
+                self._place = -1
+            if self._run_results != step:
+                self.displaced_run.add(index)
+                self._run_results = -1
+        return step
+
+    def _match(self, answer: Answer) -> OpenCall | None:
+        """The open call that *answer* belongs to."""
+        if answer.id is None:
+            return self._match_name(answer)
+        stack = self._open.get(answer.id)
+        if stack is None:
+            return None
+        return _pick(stack, final=answer.final)
+
+    def _match_name(self, answer: Answer) -> OpenCall | None:
+        if self._names is None:
+            # Only histories with results that have no id pay for this second index.
+            self._names = {}
+            calls = sorted(
+                (call for stack in self._open.values() for call in stack),
+                key=lambda call: (call.message, call.position),
+            )
+            for call in calls:
+                self._names.setdefault(call.name, []).append(call)
+        stack = self._names.get(answer.name or "")
+        if stack is None:
+            return None
+        while stack and not stack[-1].open:
+            stack.pop()
+        return _pick(stack, final=answer.final) if stack else None
+
+    def _close(self, call: OpenCall) -> None:
+        call.open = False
+        stack = self._open[call.id]
+        if len(stack) == 1:
+            del self._open[call.id]
+        else:
+            stack.remove(call)
+        if self._names is not None:
+            named = self._names[call.name]
+            if named[-1] is call:
+                named.pop()
+            else:
+                named.remove(call)
+            self._closed[f"\0{call.name}"] = call.message
+        self._closed[call.id] = call.message
+
+    def _tie(self, left: int, right: int) -> None:
+        group = self.ties.get(left, {left}) | self.ties.get(right, {right})
+        for step in group:
+            self.ties[step] = group
+
+    @property
+    def open_calls(self) -> list[OpenCall]:
+        """Calls without a final result, in their order. Costs their number."""
+        calls = [call for stack in self._open.values() for call in stack]
+        calls.sort(key=lambda call: (call.message, call.position))
+        return calls
+
+    def open_of(self, call_id: str) -> list[OpenCall]:
+        """The open calls of that id (or, where calls have no ids, of that name)."""
+        found = self._open.get(call_id, [])
+        if found:
+            return list(found)
+        return [call for call in self._open.get(None, ()) if call.name == call_id]
+
+    def was_closed(self, call_id: str) -> bool:
+        """Whether a call of that id has had its final result."""
+        return call_id in self._closed or f"\0{call_id}" in self._closed
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.first)
+
+    @property
+    def turns(self) -> int:
+        """Number of turns, the preamble included."""
+        return len(self.turn_first)
+
+    def turn_of(self, step: int) -> int:
+        """The turn of a step. Logarithmic."""
+        return bisect_right(self.turn_first, step) - 1
+
+    def steps_of(self, turn: int) -> range:
+        """The steps of a turn."""
+        last = turn + 1 == len(self.turn_first)
+        stop = len(self.first) if last else self.turn_first[turn + 1]
+        return range(self.turn_first[turn], stop)
+
+    def members(self, step: int) -> list[int]:
+        """The messages of a step, in order; costs their number and what is between."""
+        last = step + 1 == len(self.first)
+        stop = len(self.step_of) if last else self.first[step + 1]
+        start = self.first[step]
+        if stop - start == 1 and step not in self.late:
+            return [start]
+        step_of = self.step_of
+        inside = [i for i in range(start, stop) if step_of[i] == step]
+        return inside + self.late.get(step, [])
+
+    def is_question(self, step: int) -> bool:
+        """Whether the step is the user message that opens its turn."""
+        return self.kinds[self.first[step]] == USER
+
+    def question_of(self, turn: int) -> int | None:
+        """The step of a turn's user message; the preamble has none."""
+        step = self.turn_first[turn]
+        return step if self.is_question(step) else None
+
+    @property
+    def newest(self) -> int | None:
+        """The step that holds the last message that is sent at all."""
+        kinds, index = self.kinds, len(self.kinds) - 1
+        while index >= 0 and kinds[index] == HIDDEN:
+            index -= 1
+        return self.step_of[index] if index >= 0 else None
+
+    def needs_stand_in(self, call: OpenCall) -> bool:
+        """Whether an open call cannot be sent bare.
+
+        It can where nothing but its own step's results follows its message (the caller
+        is about to answer), and needs nothing where an answer that is not final is
+        there already.
+        """
+        return call.answer is None and not self.is_last(self.step_of[call.message])
+
+    def is_last(self, step: int) -> bool:
+        """Whether nothing but the step's own messages follows its beginning."""
+        if step == len(self.first) - 1:
+            return True
+        start = self.first[step + 1]
+        return all(
+            self.step_of[i] == step or self.kinds[i] == HIDDEN
+            for i in range(start, len(self.kinds))
+        )
+
+
+def _pick(stack: Sequence[OpenCall], *, final: bool) -> OpenCall:
+    """The first fitting call of the newest message in *stack*."""
+    newest = stack[-1]
+    if len(stack) == 1:
+        return newest
+    group: list[OpenCall] = []
+    for call in reversed(stack):
+        if call.message != newest.message:
+            break
+        if call.open:
+            group.append(call)
+    group.reverse()
+    if not final:
+        # A placeholder goes to a call that has none yet.
+        return next((call for call in group if call.answer is None), group[0])
+    return group[0]
