@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,7 +9,6 @@ from turnkeep.model import (
     EMPTY,
     Block,
     Document,
-    FrozenDict,
     Image,
     Message,
     Role,
@@ -19,42 +17,32 @@ from turnkeep.model import (
     thaw,
 )
 
-from ._anthropic_blocks import NAME, BlockWriter, decode_blocks, decode_text, is_plain
+from ._anthropic_blocks import NAME, decode_text
+from ._anthropic_messages import (
+    OWN,
+    ROLES,
+    SIGNED,
+    MessageWriter,
+    decode_message,
+    has_no_source,
+    shares_entry,
+    wire_role,
+)
 from ._base import Envelope, Match, is_own, origin_of
 from ._body import open_body
 from ._ids import with_call_ids
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from ._shape import as_array, as_object, json_type, sample
-from ._split import split_results
+from ._shape import as_array, as_object, sample
 from ._wire import (
     NO_LAYOUT,
-    CallIds,
     Layout,
     argument_losses,
-    kind_of,
     need,
     rest,
-    results_first,
     weave,
 )
 
 _KNOWN: Final = frozenset({"role", "content"})
-_ROLES: Final = {
-    "user": Role.USER,
-    "assistant": Role.ASSISTANT,
-    "system": Role.SYSTEM,
-}
-_ASSISTANT_SIDE: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
-
-_OWN: Final = frozenset({NAME, "claude-code"})
-"""Formats that hold Anthropic's own blocks."""
-
-_SIGNED: Final = frozenset({NAME, "claude-code", "bedrock", None})
-"""Origins whose signatures can be Anthropic's (Bedrock serves the same models)."""
-
-LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
-"""Rule AN-15."""
-
 _MARKS: Final = {
     "tool_use": 3,
     "tool_result": 3,
@@ -72,49 +60,6 @@ _FOREIGN: Final = frozenset(
 """Block types that other formats have and this one never has."""
 
 _NO_FIELDS: Final[dict[str, Any]] = {}
-
-
-def decode_message(
-    entry: dict[str, Any], path: str, name: str, fields: dict[str, Any]
-) -> tuple[Message, ...]:
-    """The logical messages of an object with Anthropic's `role` and `content`.
-
-    Args:
-        entry:
-            The object; other keys are not looked at.
-        path:
-            Its JSON path.
-        name:
-            The format that the layouts name.
-        fields:
-            Further fields of the messages. Of an id the second gets `/text` behind it.
-
-    Raises:
-        FormatError: With the path of the offending value.
-    """
-    role_name = need(entry, "role", str, "a string", path)
-    role = _ROLES.get(role_name)
-    if role is None:
-        reason = f"unknown role {role_name!r} (expected user, assistant or system)"
-        raise FormatError(reason, f"{path}.role")
-    content = entry.get("content")
-    if isinstance(content, str):
-        text = (Text(content),)
-        return (Message(role, text, kind=kind_of(text), layout=name, **fields),)
-    where = f"{path}.content"
-    if "content" not in entry:
-        reason = "'content' is missing (it must be a string or an array)"
-        raise FormatError(reason, path)
-    if not isinstance(content, (list, tuple)):
-        reason = f"content must be a string or an array, got {json_type(content)}"
-        raise FormatError(reason, where)
-    codes: list[str] | None = [] if role is Role.USER else None
-    blocks = decode_blocks(content, where, role_name, codes)
-    if codes and any(codes):
-        return split_results(blocks, codes, Layout(name, listed=True), fields)
-    layout = f"{name}:[]"
-    kind = kind_of(blocks)
-    return (Message(role, tuple(blocks), kind=kind, layout=layout, **fields),)
 
 
 class Anthropic:
@@ -167,7 +112,7 @@ class Anthropic:
         documents on parallel tool use ask for.
         """
         messages = with_call_ids(messages, _everywhere)
-        writer = MessageWriter(NAME, messages)
+        writer = MessageWriter(messages)
         entries: list[Any] = []
         before: Message | None = None
         joinable = False
@@ -177,18 +122,21 @@ class Anthropic:
             layout = Layout.of(message.layout, NAME)
             foreign = layout is NO_LAYOUT
             content = writer.content(message, layout)
+            if content is None:
+                continue
             extra = message.extra if is_own(message, NAME) else EMPTY
+            is_results = message.role is Role.TOOL_RESULT and bool(content)
             if layout.joined and shares_entry(before, extra):
                 last = entries[-1]
                 last["content"] = weave(last["content"], content, layout.positions)
                 joinable = False
-            elif joinable and foreign and message.role is Role.TOOL_RESULT:
+            elif joinable and foreign and is_results:
                 entries[-1]["content"] += content
             else:
                 entry = {"role": wire_role(message), "content": content}
                 entry |= {key: thaw(value) for key, value in extra.items()}
                 entries.append(entry)
-                joinable = foreign and message.role is Role.TOOL_RESULT
+                joinable = foreign and is_results
             before = message
         return entries
 
@@ -232,16 +180,19 @@ class Anthropic:
             *opaque_losses(message, NAME),
             *argument_losses(message),
         ]
-        if origin not in _OWN:
+        if origin not in OWN:
             lost += key_losses(message, NAME)
         for block in flat_blocks(message.content):
             if isinstance(block, Thinking):
                 sealed = block.signature is not None or block.data is not None
-                if origin not in _SIGNED or not (sealed or origin in _OWN):
+                if origin not in SIGNED or not (sealed or origin in OWN):
                     lost.append("reasoning that Anthropic did not sign")
-            elif isinstance(block, (Image, Document)) and origin not in {*_OWN, None}:
-                if has_no_source(block):
-                    lost.append("a file id of another provider")
+            elif (
+                isinstance(block, (Image, Document))
+                and origin not in {*OWN, None}
+                and has_no_source(block)
+            ):
+                lost.append("a file id of another provider")
         return lost
 
 
@@ -249,18 +200,12 @@ def _everywhere(_message: Message) -> bool:
     return True
 
 
-def has_no_source(block: Image | Document) -> bool:
-    """Whether nothing but a provider's file id says what the picture or file is."""
-    text = block.text if isinstance(block, Document) else None
-    return block.data is None and block.url is None and text is None
-
-
 def _score(entry: Any) -> tuple[int, str]:
     """How much one entry looks like this format, and the mark that says so."""
     if not isinstance(entry, dict):
         return 0, "not an object"
     content = entry.get("content")
-    if not isinstance(entry.get("role"), str) or entry["role"] not in _ROLES:
+    if not isinstance(entry.get("role"), str) or entry["role"] not in ROLES:
         return 0, f"no role of Anthropic: {entry.get('role')!r}"
     if isinstance(content, str):
         return (0, "calls beside the content") if "tool_calls" in entry else (1, "")
@@ -281,49 +226,6 @@ def _score(entry: Any) -> tuple[int, str]:
     return best, mark
 
 
-class MessageWriter:
-    """Writes the content of messages of any origin; see `BlockWriter`."""
-
-    def __init__(self, name: str, messages: Sequence[Message]) -> None:
-        """Look at the ids of all *messages*, for format *name*."""
-        ids = CallIds(messages, frozenset({*_OWN, "bedrock"}), LEGAL_ID)
-        self._name = name
-        self._exact = BlockWriter(ids, own=True, exact=True, signed=True)
-        self._writers = {
-            origin: BlockWriter(
-                ids,
-                own=origin in {*_OWN, None},
-                exact=False,
-                signed=origin in _SIGNED,
-            )
-            for origin in (*_SIGNED, "")
-        }
-
-    def content(self, message: Message, layout: Layout) -> Any:
-        """The wire content: text, or a list (always one beside tool results)."""
-        if layout is not NO_LAYOUT:
-            blocks = message.content
-            if not layout.listed and is_plain(blocks):
-                return blocks[0].text  # type: ignore[union-attr]
-            return self._exact.write(blocks, iter(layout.codes))
-        origin = origin_of(message)
-        writer = self._writers.get(origin, self._writers[""])
-        content = writer.write(results_first(message))
-        if len(content) == 1 and content[0].keys() == {"type", "text"}:
-            return content[0]["text"]
-        return content or ""
-
-
-def shares_entry(before: Message | None, extra: FrozenDict) -> bool:
-    """Whether a joined message with *extra* finds the results it stood behind."""
-    return (
-        before is not None
-        and before.role is Role.TOOL_RESULT
-        and bool(before.content)
-        and before.extra == extra
-    )
-
-
 def join_system(parts: Sequence[Any]) -> Any:
     """The `system` of a request: one text as it is, else a list of text blocks."""
     if len(parts) == 1:
@@ -335,9 +237,3 @@ def join_system(parts: Sequence[Any]) -> Any:
             [{"type": "text", "text": part}] if isinstance(part, str) else part
         )
     ]
-
-
-def wire_role(message: Message) -> str:
-    if message.role is Role.SYSTEM:
-        return "system"
-    return "assistant" if message.role in _ASSISTANT_SIDE else "user"
