@@ -1,48 +1,196 @@
-"""Estimates for models without a public tokenizer."""
-
 from __future__ import annotations
+
+from typing import Final
 
 import attrs
 
-_LOWER = bytes(range(ord("a"), ord("z") + 1))
-_UPPER = bytes(range(ord("A"), ord("Z") + 1))
-_DIGIT = bytes(range(ord("0"), ord("9") + 1))
-_SPACE = b" "
-_BREAK = b"\r\n\t"
-_CONTINUATION = bytes(range(0x80, 0xC0))
-
-_W = (0.19, 0.35, 0.45, 0.6, 0.06, 0.4, 0.7)
-FAMILIES = {"generic": 1.0, "openai": 1.0, "claude": 1.15, "gemini": 1.0}
+from ._models import family_of
 
 
-@attrs.frozen(repr=False, init=False)
+def _span(first: str, last: str) -> bytes:
+    return bytes(range(ord(first), ord(last) + 1))
+
+
+# One letter for every class of bytes. Above ASCII the first byte of a character tells
+# its script well enough; "c" marks the bytes that follow it.
+_CLASSES: Final = {
+    "l": _span("a", "z"),
+    "U": _span("A", "Z"),
+    "d": _span("0", "9"),
+    "s": b" ",
+    "n": b"\n\r\t",
+    "c": _span("\x80", "\xbf"),
+    "L": _span("\xc2", "\xcb"),  # Latin with marks
+    "C": _span("\xcc", "\xcf"),  # combining marks, Greek
+    "Y": _span("\xd0", "\xd3"),  # Cyrillic
+    "M": _span("\xd4", "\xd7"),  # Armenian, Hebrew
+    "A": _span("\xd8", "\xdf"),  # Arabic and its kin
+    "I": b"\xe0",  # Indic scripts, Thai, Lao
+    "O": b"\xe1",  # Georgian, Ethiopic, Khmer; Vietnamese vowels
+    "S": b"\xe2",  # typographic signs
+    "K": b"\xe3",  # kana, CJK punctuation
+    "J": _span("\xe4", "\xe9"),  # Chinese characters
+    "H": _span("\xea", "\xed"),  # Hangul
+    "F": _span("\xee", "\xef"),  # full-width forms
+    "E": _span("\xf0", "\xf4"),  # emoji and the rest
+}
+
+
+def _classify() -> bytes:
+    table = bytearray(b"p" * 256)  # everything else is punctuation
+    for letter, members in _CLASSES.items():
+        for byte in members:
+            table[byte] = ord(letter)
+    return bytes(table)
+
+
+_TABLE: Final = _classify()
+
+# Tokens per occurrence of a class, of two classes in a row, and of runs of one class
+# (counted without overlap). A word costs by its start (`sl`) and its length (`l`,
+# `lll`, ...), a run of 24 lower-case letters is no word any more.
+#
+# Fitted on 6,900 messages (chats with tools, coding sessions, JSON), program text,
+# interface texts in 119 languages and random strings (base64, hex, digits, emoji)
+# against o200k_base: the least sum of relative errors, being under counted 1.3 times,
+# ridge 0.05, by iterated weighted least squares.
+_ASCII: Final = (
+    (b"l", 0.177),
+    (b"U", 0.689),
+    (b"d", 0.342),
+    (b"n", 1.471),
+    (b"p", 0.488),
+    (b"sl", 0.539),
+    (b"lp", 0.525),
+    (b"sp", 1.139),
+    (b"ps", -0.306),
+    (b"pp", -0.441),
+    (b"ld", 0.891),
+    (b"sd", 1.02),
+    (b"dp", 1.137),
+    (b"dU", 1.238),
+    (b"pn", -1.043),
+    (b"nn", -2.226),
+    (b"UU", -0.404),
+    (b"UUU", -0.309),
+    (b"dl", 0.415),
+    (b"lU", 1.291),
+    (b"lll", -0.133),
+    (b"lllll", -0.189),
+    (b"lllllll", -0.403),
+    (b"llllllllllll", 0.717),
+    (b"l" * 24, 10.34),
+    (b"lUl", -1.581),
+    (b"UlU", 0.587),
+    (b"ssss", 0.054),
+    (b"pppp", 0.884),
+)
+_BEYOND: Final = (
+    (b"L", 1.5),
+    (b"C", 0.411),
+    (b"Y", 1.234),
+    (b"M", 0.44),
+    (b"A", 0.364),
+    (b"I", 0.416),
+    (b"O", 0.403),
+    (b"S", 2.064),
+    (b"K", 0.651),
+    (b"J", 0.893),
+    (b"H", 0.741),
+    (b"F", 0.225),
+    (b"E", 0.857),
+    (b"YcY", -0.95),
+    (b"YcYcYc", -1.501),
+    (b"lO", -0.181),
+    (b"cl", -0.995),
+    (b"lL", 1.057),
+)
+
+
+@attrs.frozen
+class Family:
+    """How a family's tokenizer compares with o200k_base."""
+
+    factor: float
+    margin: float
+    """Share by which a true count may exceed the estimate."""
+    source: str
+
+
+FAMILIES: Final = {
+    "generic": Family(1.0, 0.15, "o200k_base, to which the weights were fitted"),
+    "openai": Family(1.0, 0.15, "o200k_base, to which the weights were fitted"),
+    "claude": Family(
+        1.2, 0.2, "published comparisons with o200k: prose +16 %, code +30 %"
+    ),
+    "claude-new": Family(
+        1.56, 0.2, "Opus 4.7 and later: about 30 % more than earlier models (Anthropic)"
+    ),
+    "gemini": Family(1.07, 0.2, "published comparisons with o200k: 5 to 10 % more"),
+    "mistral": Family(
+        1.08, 0.2, "measured with mistral-common's tekken: prose +5 %, JSON +13 %"
+    ),
+    "llama": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
+    "qwen": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
+    "deepseek": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
+}
+"""Families with an estimate of their own; every other counts as generic."""
+
+
+@attrs.frozen(init=False, repr=False)
 class ApproximateCounter:
-    """An honest estimate from the kinds of characters a text is made of."""
+    """An honest estimate from the kinds of characters a text is made of.
+
+    Needs no vocabulary. On recorded chats it is 5 to 6 % off on average a message
+    (3.6 % from 50 tokens on) and 2 to 5 % a request; the reference has the figures by
+    language and kind of text. `margin` is what to add to be safe. Linear in the text.
+
+    >>> ApproximateCounter().count("How many tokens is this sentence?")
+    7
+    >>> ApproximateCounter("claude").margin
+    0.2
+
+    Args:
+        family:
+            `generic`, `claude`, `claude-new` (Opus 4.7 and later), `gemini`, `mistral`,
+            `llama`, `qwen`, `deepseek` or `openai`; unknown ones count as `generic`.
+    """
 
     family: str
     name: str
+    """`"approximate"`, or with its family: `"approximate-claude"`."""
     exact: bool
     margin: float
+    _factor: float = attrs.field(eq=False)
 
     def __init__(self, family: str = "generic") -> None:
-        """See the class."""
+        known = FAMILIES.get(family)
+        if known is None:
+            family, known = "generic", FAMILIES["generic"]
         name = "approximate" if family == "generic" else f"approximate-{family}"
-        self.__attrs_init__(family, name, False, 0.15)  # type: ignore[attr-defined]
+        self.__attrs_init__(  # type: ignore[attr-defined]
+            family, name, False, known.margin, known.factor
+        )
+
+    @classmethod
+    def for_model(cls, model: str) -> ApproximateCounter:
+        """The estimate that fits *model*.
+
+        >>> ApproximateCounter.for_model("anthropic/claude-sonnet-4-5")
+        ApproximateCounter('claude')
+        """
+        return cls(family_of(model))
 
     def count(self, text: str) -> int:
-        """Estimated tokens of *text*."""
-        data = text.encode("utf-8", "surrogatepass")
-        size = len(data)
-        counts = [
-            size - len(data.translate(None, c))
-            for c in (_LOWER, _UPPER, _DIGIT, _SPACE, _BREAK, _CONTINUATION)
-        ]
-        total = sum(n * w for n, w in zip(counts[:3], _W, strict=False))
-        total += counts[3] * _W[4] + counts[4] * _W[5]
-        ascii_size = len(data.translate(None, bytes(range(128, 256))))
-        total += (ascii_size - sum(counts[:5])) * _W[3] + (len(text) - ascii_size) * _W[6]
-        scaled = total * FAMILIES.get(self.family, 1.0)
-        return max(round(scaled), 1) if text else 0
+        """Estimated tokens of *text*: 0 for none, at least 1 otherwise."""
+        if not text:
+            return 0
+        classes = text.encode("utf-8", "surrogatepass").translate(_TABLE)
+        count = classes.count
+        tokens = sum([count(cell) * weight for cell, weight in _ASCII])
+        if not text.isascii():
+            tokens += sum([count(cell) * weight for cell, weight in _BEYOND])
+        return max(round(tokens * self._factor), 1)
 
     def __repr__(self) -> str:
         return f"ApproximateCounter({self.family!r})"

@@ -1,63 +1,99 @@
-"""Which tokenizer and which provider's rules a model name stands for."""
-
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
-_PREFIX = re.compile(r"^(?:[\w.~-]+[/:])+")
-_OPENAI = re.compile(r"^(?:gpt|chatgpt|o\d|text-embedding|codex|computer-use)\b|^o\d")
-_FAMILIES = (
-    ("claude", re.compile(r"claude")),
-    ("gemini", re.compile(r"gemini|gemma|palm|learnlm")),
+_OPENAI: Final = re.compile(
+    r"(?:gpt|chatgpt|codex|computer-use|text-embedding|omni|davinci|babbage)(?:-|$)"
+    r"|o[1-9]\d?(?:-|$)"
+)
+_CLAUDE: Final = re.compile(
+    r"claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?=$|[^\d])"
+)
+_FAMILIES: Final = (
+    ("gemini", re.compile(r"gemini|gemma|learnlm")),
     ("deepseek", re.compile(r"deepseek")),
-    ("mistral", re.compile(r"mistral|mixtral|codestral|ministral|pixtral|magistral|devstral|voxtral")),
-    ("llama", re.compile(r"llama")),
     ("qwen", re.compile(r"qwen|qwq|qvq")),
+    (
+        "mistral",
+        re.compile(r"mi[sn]tral|mixtral|(?:code|pix|magi|dev|vox)stral|voxtral|pixtral"),
+    ),
+    ("llama", re.compile(r"llama")),
 )
 
 
 def bare(model: str) -> str:
-    """*model* without the provider before it, in lower case.
+    """*model* in lower case, without the providers before it.
 
-    >>> bare("openai/gpt-4o"), bare("ft:gpt-4o:acme::id")
-    ('gpt-4o', 'ft:gpt-4o:acme::id')
+    Fine-tuned models (`ft:gpt-4o:...`) keep their prefix, by which tiktoken knows them.
+
+    >>> bare("openrouter/openai/GPT-4o"), bare("azure:gpt-4o"), bare("ft:gpt-4o:acme")
+    ('gpt-4o', 'gpt-4o', 'ft:gpt-4o:acme')
     """
-    name = model.strip().lower()
+    name = model.strip().lower().rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         return name
-    return name.rsplit("/", 1)[-1]
+    head, colon, tail = name.partition(":")
+    # `openai:gpt-4o` has the provider in front, `llama3:8b` a tag behind.
+    return tail if colon and head in _PROVIDERS else name
+
+
+_PROVIDERS: Final = frozenset(
+    "anthropic azure azureopenai bedrock cohere deepseek fireworks gemini google "
+    "google-gla google-vertex groq huggingface litellm mistral ollama openai "
+    "openai-chat openai-responses openrouter together vertex vertexai xai".split()
+)
 
 
 @lru_cache(maxsize=256)
 def encoding_of(model: str) -> str | None:
-    """The tiktoken encoding of *model*, or none where no public one exists.
+    """The tiktoken encoding of *model*; none where its tokenizer is not public.
 
     Names and prefixes are those of `tiktoken.model`. OpenAI models that its tables do
-    not know yet count as o200k_base, the encoding of every chat model since gpt-4o.
+    not know yet count as o200k_base, the encoding of every one since gpt-4o.
     """
-    from tiktoken.model import encoding_name_for_model  # noqa: PLC0415 - slow import
+    # tiktoken is slow to import and not needed to choose an estimate.
+    from tiktoken.model import encoding_name_for_model  # noqa: PLC0415
 
-    for name in (model, bare(model)):
+    name = bare(model)
+    for candidate in (model, name):
         try:
-            return encoding_name_for_model(name)
+            return encoding_name_for_model(candidate)
         except KeyError:
             continue
-    name = bare(model)
-    if name.startswith("ft:"):
-        name = name.removeprefix("ft:")
-    return "o200k_base" if _OPENAI.match(name) else None
+    if name.startswith("gpt-oss"):
+        return "o200k_harmony"
+    return "o200k_base" if _OPENAI.match(name.removeprefix("ft:")) else None
 
 
 @lru_cache(maxsize=256)
 def family_of(model: str) -> str:
     """The family whose estimate and rules fit *model*; `"generic"` if unknown.
 
-    >>> family_of("anthropic/claude-sonnet-4-5"), family_of("my-model")
-    ('claude', 'generic')
+    >>> family_of("anthropic/claude-sonnet-4-5"), family_of("claude-opus-4-7")
+    ('claude', 'claude-new')
+    >>> family_of("gpt-4o"), family_of("my-model")
+    ('openai', 'generic')
     """
     name = bare(model)
+    if "claude" in name:
+        version = claude_version(name)
+        return "claude-new" if version is None or version >= (4, 7) else "claude"
     for family, pattern in _FAMILIES:
         if pattern.search(name):
             return family
     return "openai" if _OPENAI.match(name.removeprefix("ft:")) else "generic"
+
+
+def claude_version(model: str) -> tuple[int, int] | None:
+    """The version in the name of a Claude model; none where it has no number.
+
+    Old names have it before the tier (`claude-3-5-sonnet`), new ones behind it
+    (`claude-opus-4-7`); dates are no versions.
+
+    >>> claude_version("claude-3-5-sonnet-20241022"), claude_version("claude-sonnet-5")
+    ((3, 5), (5, 0))
+    """
+    found = _CLAUDE.search(model)
+    return None if found is None else (int(found[1]), int(found[2] or 0))

