@@ -2,12 +2,38 @@
 
 `get_format("anthropic")` gives a `Format`, whose `decode` and `encode` take the
 provider's own entries apart and put them together again, key for key. A format's module
-loads on first use.
+loads on first use. `detect` finds the format of a value, `read` the value of a file.
 """
 
 from turnkeep.model import paused_gc
 
-from ._base import Envelope, Format, Match
+from ._base import (
+    Detection,
+    Envelope,
+    Format,
+    Match,
+    is_own,
+    layout_of,
+    origin_of,
+)
+from ._detect import detect, format_of_model
+from ._read import parse_json, read, read_entries
 from ._registry import FORMATS, get_format
 
-__all__ = ["FORMATS", "Envelope", "Format", "Match", "get_format", "paused_gc"]
+__all__ = [
+    "FORMATS",
+    "Detection",
+    "Envelope",
+    "Format",
+    "Match",
+    "detect",
+    "format_of_model",
+    "get_format",
+    "is_own",
+    "layout_of",
+    "origin_of",
+    "parse_json",
+    "paused_gc",
+    "read",
+    "read_entries",
+]

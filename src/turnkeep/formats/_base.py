@@ -12,9 +12,9 @@ def origin_of(message: Message) -> str | None:
     """Name of the format that *message* was decoded from; none for one made in Python.
 
     Every format begins the `layout` of what it decodes with its own name, and may add a
-    colon and details of its own: `"openai"`, `"openai:list"`. What stands in `extra`, and
-    in the `extra` of blocks, belongs to that format. A format sends back its own keys
-    and those of messages without origin, never those of another format.
+    colon and details of its own: `"openai"`, `"openai:list"`. What stands in `extra`,
+    and in the `extra` of blocks, belongs to that format. A format sends back its own
+    keys and those of messages without origin, never those of another format.
     """
     layout = message.layout
     return None if layout is None else layout.partition(":")[0]
@@ -142,7 +142,7 @@ class Format(Protocol):
     def encode_request(
         self, messages: Sequence[Message], tools: Any = None
     ) -> dict[str, Any]:
-        """A request body: the list, system text where it belongs, and *tools* as given."""
+        """A request body: the list, system text in its place, *tools* as given."""
         ...
 
     def losses(self, message: Message) -> list[str]:

@@ -14,6 +14,7 @@ from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
     Block,
+    FrozenDict,
     Message,
     Role,
     Text,
@@ -42,6 +43,8 @@ _PLAIN = {
     "user": Role.USER,
     "assistant": Role.ASSISTANT,
 }
+_NAMED = frozenset({"developer", "latest_reminder"})
+"""Roles of system messages that have a name of their own."""
 _CALL_KEYS = frozenset({"id", "type", "function"})
 _NOTHING: Any = object()
 
@@ -68,7 +71,8 @@ def decode_chat(entry: Any, path: str, dialect: Dialect) -> tuple[Message, ...]:
 
 def _decode(entry: dict[str, Any], path: str, dialect: Dialect) -> Message:
     if "role" not in entry:
-        raise FormatError("a message must have a role", path)  # noqa: EM101, TRY003
+        reason = "a message must have a role"
+        raise FormatError(reason, path)
     role = as_text(entry["role"], "role", f"{path}.role")
     if role not in dialect.roles:
         reason = f"unknown role {role!r}; {dialect.name} has {', '.join(dialect.roles)}"
@@ -82,7 +86,7 @@ def _decode(entry: dict[str, Any], path: str, dialect: Dialect) -> Message:
             blocks = (reader.result(role),)
         case _:
             blocks = reader.content()
-    if role == "developer":
+    if role in _NAMED:
         reader.rest["role"] = role
     kind = None
     if blocks and isinstance(first := blocks[0], Text):
@@ -126,8 +130,8 @@ class _Reader:
             return ()
         where = f"{self.path}.content"
         if not isinstance(content, (list, tuple)):
-            what = "a string, an array of parts or null"
-            raise wrong("content", what, content, where)
+            what, expected = "content", "a string, an array of parts or null"
+            raise wrong(what, expected, content, where)
         self.detail = "list"
         decode, name = self.dialect.decode_part, self.dialect.name
         return tuple(
@@ -154,20 +158,22 @@ class _Reader:
             as_array(rest["tool_calls"], "tool_calls", self._at("tool_calls"))
         if rest.get("function_call") is not None:
             where = self._at("function_call")
-            given = as_object(rest.pop("function_call"), "function_call", where)
+            legacy = as_object(rest.pop("function_call"), "function_call", where)
             self.odd = self.odd or bool(calls)
-            calls = (*calls, self._function(None, given, where, EMPTY))
+            calls = (*calls, self._function(None, legacy, where, EMPTY))
         return (*thinking, *content, *calls)
 
     def _at(self, key: str) -> str:
         return f"{self.path}.{key}"
 
     def _thinking(self) -> tuple[Block, ...]:
-        usual = self.dialect.thinking_keys[0]
-        for key in self.dialect.thinking_keys:
+        keys = self.dialect.thinking_keys
+        usual = keys[0] if keys else ""
+        for key in keys:
             if isinstance(text := self.rest.get(key), str):
                 del self.rest[key]
-                return (Thinking(text, extra=EMPTY if key == usual else {"key": key}),)
+                extra = EMPTY if key == usual else FrozenDict(key=key)
+                return (Thinking(text, extra=extra),)
         if self.dialect.thinking == "key" and self.rest.get(usual) is not None:
             as_text(self.rest[usual], usual, self._at(usual))
         return ()
@@ -198,15 +204,16 @@ class _Reader:
         self, identity: str | None, function: dict[str, Any], path: str, extra: Any
     ) -> ToolCall:
         if "name" not in function:
-            raise FormatError("a function must have a name", path)  # noqa: EM101, TRY003
+            reason = "a function must have a name"
+            raise FormatError(reason, path)
         name = as_text(function["name"], "the name of a function", f"{path}.name")
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
             if arguments is None:
                 self.odd, arguments = True, {}
             elif not isinstance(arguments, dict):
-                what = "a string of JSON"
-                raise wrong("arguments", what, arguments, f"{path}.arguments")
+                what = "arguments"
+                raise wrong(what, "a string of JSON", arguments, f"{path}.{what}")
             self.odd = self.odd or not self.dialect.object_arguments
             arguments = frozen(arguments, f"{path}.arguments")
         if len(function) > 2:

@@ -9,7 +9,7 @@ and images of a tool result go into a user message behind the run of results.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -111,9 +111,7 @@ class _Writer:
     def _end_run(self) -> None:
         run, self.run = self.run, []
         self.waits = bool(self.moved)
-        if len(run) > 1 and any(_joins(message) for message in run):
-            run = [_joined(run)]
-        for message in run:
+        for message in _run(run):
             self._assistant(message)
 
     def _flush(self) -> None:
@@ -161,8 +159,8 @@ class _Writer:
             return
         self._flush()
         role = _PLAIN[message.role]
-        if role == "system" and message.extra.get("role") == "developer":
-            role = "developer" if "developer" in self.dialect.roles else role
+        if role == "system" and message.extra.get("role") in self.dialect.roles:
+            role = message.extra["role"]
         entry: dict[str, Any] = {"role": role}
         self._put_content(entry, rest, message, empty="")
         _put_extra(entry, message, own=is_own(message, self.dialect.name))
@@ -173,7 +171,7 @@ class _Writer:
         if self.is_foreign(message):
             blocks = self._move_pictures(result, blocks)
         if not result.final or result.is_error:
-            blocks = _flagged(result, blocks)
+            blocks = flagged(result, blocks)
         entry: dict[str, Any] = {"role": "tool"}
         if result.tool_call_id is not None:
             entry["tool_call_id"] = result.tool_call_id
@@ -201,7 +199,11 @@ class _Writer:
         return left or [Text(SHOWN_LATER)]
 
     def _put_content(
-        self, entry: dict[str, Any], blocks: Sequence[Block], message: Message, empty: Any
+        self,
+        entry: dict[str, Any],
+        blocks: Sequence[Block],
+        message: Message,
+        empty: Any,
     ) -> None:
         dialect = self.dialect
         detail = layout_of(message, dialect.name)
@@ -244,7 +246,11 @@ class _Writer:
 
     def _function(self, call: ToolCall, *, own: bool, foreign: bool) -> dict[str, Any]:
         arguments: Any = call.text
-        if call.arguments_text is None and self.dialect.object_arguments and not foreign:
+        if (
+            call.arguments_text is None
+            and self.dialect.object_arguments
+            and not foreign
+        ):
             arguments = thaw(call.arguments_value)
         elif call.extra.get("type") == "custom":
             arguments = compact({"input": call.text})
@@ -266,6 +272,28 @@ def _is_picture(block: Block) -> bool:
     return isinstance(block, Image)
 
 
+def join_runs(
+    messages: Sequence[Message], concerns: Callable[[Message], bool]
+) -> list[Message]:
+    """*messages* with the assistant messages that must be one made one. Linear."""
+    made: list[Message] = []
+    run: list[Message] = []
+    for message in messages:
+        if message.role in _ASSISTANT_SIDE and concerns(message):
+            run.append(message)
+            continue
+        made += _run(run)
+        run = []
+        made.append(message)
+    return made + _run(run)
+
+
+def _run(run: list[Message]) -> list[Message]:
+    if len(run) > 1 and any(_joins(message) for message in run):
+        return [_joined(run)]
+    return run
+
+
 def _joins(message: Message) -> bool:
     """Whether *message* cannot stand alone beside other assistant messages."""
     return bool(message.tool_calls) or all(
@@ -274,11 +302,20 @@ def _joins(message: Message) -> bool:
 
 
 def _joined(run: Sequence[Message]) -> Message:
-    blocks = tuple(block for message in run for block in message.content)
-    return attrs.evolve(run[0], role=Role.ASSISTANT, content=blocks)
+    """One message that says *run*; keys of another format stay theirs."""
+    extra: dict[str, Any] = {}
+    for message in reversed(run):
+        extra |= message.extra
+    return attrs.evolve(
+        run[0],
+        role=Role.ASSISTANT,
+        content=tuple(block for message in run for block in message.content),
+        extra=extra,
+        layout=next((m.layout for m in run if m.layout is not None), None),
+    )
 
 
-def _flagged(result: ToolResult, blocks: list[Block]) -> list[Block]:
+def flagged(result: ToolResult, blocks: list[Block]) -> list[Block]:
     """*blocks* with the lines that say what *result* is."""
     first = blocks[0] if blocks else Text("")
     rest = blocks[1:]

@@ -1,4 +1,4 @@
-"""Whether an entry could be a chat message, and what speaks for it."""
+"""Whether an entry could be a chat message of a dialect, and what speaks for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _ELSEWHERE = {
     "tool_call",
     None,
 }
-"""Part types that only other formats have."""
-_HERE = {"image_url", "input_audio", "file", "refusal"}
+"""Part types that no chat message has."""
+_OPENAI = {"image_url", "input_audio", "file", "refusal"}
+_MISTRAL = {"document_url", "reference"}
 
 
 def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
@@ -28,10 +29,10 @@ def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
     Keys of compatible servers speak neither for nor against it.
     """
     role = entry.get("role")
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         return 0, f"role {role!r}"
-    if "content" not in entry and not entry.keys() & {"tool_calls", "function_call"}:
-        return 0, "neither content nor calls"
+    if not _speaks(entry) or entry.keys() & {"parts", "images", "tool_name"}:
+        return 0, "keys of another format"
     if kinds := part_types(entry) & _ELSEWHERE:
         return 0, f"a part of type {min(kinds, key=str)!r}"
     calls = entry.get("tool_calls")
@@ -41,16 +42,74 @@ def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
         return (2, "tool_call_id") if "tool_call_id" in entry else (1, "")
     if role in {"developer", "function"}:
         return 2, f"role {role!r}"
-    if kinds := part_types(entry) & _HERE:
+    if kinds := part_types(entry) & _OPENAI:
         return 2, f"a part of type {min(kinds, key=str)!r}"
     return 1, ""
 
 
+def _speaks(entry: dict[str, Any]) -> bool:
+    content = entry.get("content")
+    if content is not None:
+        return isinstance(content, (str, list, tuple))
+    return "content" in entry or bool(entry.keys() & {"tool_calls", "function_call"})
+
+
 def _judge_calls(calls: Any) -> tuple[int, str]:
+    best = (0, "calls without function")
+    for call in calls:
+        if not isinstance(call, dict):
+            continue
+        inner = call.get("function")
+        if isinstance(inner, dict):
+            if isinstance(inner.get("arguments"), str):
+                return 2, "a call with arguments as text"
+            best = (1, "")
+        elif "custom" in call:
+            return 2, "a custom call"
+    return best
+
+
+def judge_deepseek(entry: dict[str, Any]) -> tuple[int, str]:
+    """The score of *entry* as a DeepSeek message, and the mark that decided."""
+    role = entry.get("role")
+    if role == "latest_reminder":
+        return 3, "role 'latest_reminder'"
+    if role in {"developer", "function"}:
+        return 0, f"role {role!r}"
+    score, words = judge_chat(entry)
+    if score and isinstance(entry.get("reasoning_content"), str):
+        return 3, "reasoning_content"
+    return score, words
+
+
+def judge_mistral(entry: dict[str, Any]) -> tuple[int, str]:
+    """The score of *entry* as a Mistral message, and the mark that decided."""
+    if entry.get("role") in {"developer", "function"}:
+        return 0, f"role {entry['role']!r}"
+    score, words = judge_chat(entry)
+    if not score or entry.get("function_call") is not None:
+        return 0, words or "function_call"
+    for part in entry["content"] if isinstance(entry.get("content"), list) else ():
+        if not isinstance(part, dict):
+            return 0, "a part that is no object"
+        kind = part.get("type")
+        if kind in _MISTRAL:
+            return 3, f"a part of type {kind!r}"
+        if kind == "thinking" and isinstance(part.get("thinking"), list):
+            return 3, "a thinking chunk"
+        if kind == "image_url" and isinstance(part.get("image_url"), str):
+            return 3, "an image_url that is text"
+    calls = entry.get("tool_calls")
+    if isinstance(calls, (list, tuple)) and calls:
+        return _judge_mistral_calls(calls, score, words)
+    return score, words
+
+
+def _judge_mistral_calls(calls: Any, score: int, words: str) -> tuple[int, str]:
     for call in calls:
         inner = call.get("function") if isinstance(call, dict) else None
-        if isinstance(inner, dict) and isinstance(inner.get("arguments"), str):
-            return 2, "a call with arguments as text"
-        if isinstance(inner, dict) or (isinstance(call, dict) and "custom" in call):
-            return 1, ""
-    return 0, "calls without function"
+        if not isinstance(inner, dict):
+            return 0, "a custom call"
+        if isinstance(inner.get("arguments"), dict) and call.get("id"):
+            return 2, "a call with an id and an object of arguments"
+    return score, words

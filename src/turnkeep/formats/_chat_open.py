@@ -74,9 +74,7 @@ def to_send(messages: Iterable[Message]) -> list[Message]:
     return [m for m in messages if m.kind not in DISPLAY_KINDS]
 
 
-def request(
-    entries: list[Any], tools: Any, *, key: str = "messages"
-) -> dict[str, Any]:
+def request(entries: list[Any], tools: Any, *, key: str = "messages") -> dict[str, Any]:
     """A body of *entries* and, when there are any, *tools*."""
     body: dict[str, Any] = {key: entries}
     if tools:
@@ -97,7 +95,9 @@ def chat_losses(message: Message, dialect: Dialect) -> list[str]:
 
 
 def match_entries(
-    value: Any, judge: Callable[[dict[str, Any]], tuple[int, str]], key: str = "messages"
+    value: Any,
+    judge: Callable[[dict[str, Any]], tuple[int, str]],
+    key: str = "messages",
 ) -> Match:
     """The best score of any entry, or 0 when one cannot be.
 

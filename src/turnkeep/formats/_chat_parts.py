@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from turnkeep.errors import FormatError
-from turnkeep.model import Block, Document, Image, Json, Opaque, Text, thaw
+from turnkeep.model import Block, Document, FrozenDict, Image, Json, Opaque, Text, thaw
 
 from ._shape import (
     as_object,
@@ -28,7 +28,7 @@ _IMAGE_HEADS = {
 }
 """How the base64 of each kind of file begins: its magic bytes, encoded."""
 
-_REFUSAL = {"type": "refusal"}
+_REFUSAL = FrozenDict(type="refusal")
 
 
 def media_type_of(data: str, default: str = "image/png") -> str:
@@ -63,7 +63,7 @@ def decode_part(part: Any, path: str, name: str) -> Block:
                 return Text(text)
             return Text(text, extra=_rest(part, path, "type", "text"))
         case "image_url":
-            return _decode_image(part, path, name)
+            return _decode_image(part, path)
         case "file":
             return _decode_file(part, path, name)
         case "refusal" if len(part) == 2:
@@ -71,7 +71,9 @@ def decode_part(part: Any, path: str, name: str) -> Block:
         case None | str():
             return Opaque(frozen(part, path), name)
         case _:
-            reason = f"the type of a content part must be a string, got {json_type(kind)}"
+            reason = (
+                f"the type of a content part must be a string, got {json_type(kind)}"
+            )
             raise FormatError(reason, f"{path}.type")
 
 
@@ -79,7 +81,7 @@ def _rest(part: dict[str, Any], path: str, *known: str) -> Any:
     return frozen_object({k: v for k, v in part.items() if k not in known}, path)
 
 
-def _decode_image(part: dict[str, Any], path: str, name: str) -> Block:
+def _decode_image(part: dict[str, Any], path: str) -> Block:
     where = f"{path}.image_url"
     inner = part.get("image_url")
     if isinstance(inner, str):

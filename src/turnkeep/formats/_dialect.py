@@ -16,6 +16,7 @@ WIRE_ROLES: Mapping[str, Role] = {
     "assistant": Role.ASSISTANT,
     "tool": Role.TOOL_RESULT,
     "function": Role.TOOL_RESULT,
+    "latest_reminder": Role.SYSTEM,
 }
 """What each role of a chat message means to us."""
 

@@ -34,9 +34,7 @@ def with_call_ids(
         if isinstance(block, (ToolCall, ToolResult))
     }
     naming = _Naming(taken)
-    return [
-        naming.name(m) if _lacks_id(m) and concerns(m) else m for m in messages
-    ]
+    return [naming.name(m) if _lacks_id(m) and concerns(m) else m for m in messages]
 
 
 def _lacks_id(message: Message) -> bool:

@@ -34,7 +34,9 @@ def host_losses(message: Message, carries: frozenset[str] = frozenset()) -> list
         "metadata": ("the metadata", bool(message.metadata)),
     }
     return [
-        words for field, (words, is_set) in noted.items() if is_set and field not in carries
+        words
+        for field, (words, is_set) in noted.items()
+        if is_set and field not in carries
     ]
 
 
@@ -86,8 +88,10 @@ def picture_losses(message: Message, *, file_ids: bool = False) -> list[str]:
     """Images and files that stand where chat formats cannot show them."""
     lost = []
     for block in flat_blocks(message.content):
-        is_file = isinstance(block, Document) and block.text is None
-        if not is_file and not isinstance(block, Image):
+        if not isinstance(block, (Document, Image)):
+            continue
+        is_file = isinstance(block, Document)
+        if isinstance(block, Document) and block.text is not None:
             continue
         if block.data is None and block.file_id is not None and not file_ids:
             lost.append("a file id of another provider")

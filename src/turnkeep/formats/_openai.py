@@ -29,10 +29,10 @@ _DIALECT = Dialect(
 class OpenAI:
     """OpenAI Chat Completions, and everyone who speaks it.
 
-    Developer messages are system messages whose `extra` keeps the role. Calls and results
-    of the older `function_call` kind have no ids. Custom tool calls keep their text.
-    Reasoning that a compatible server left in `reasoning_content` or `reasoning` goes
-    back where it was; reasoning of other formats has no place here.
+    Developer messages are system messages whose `extra` keeps the role. Calls and
+    results of the older `function_call` kind have no ids. Custom tool calls keep their
+    text. Reasoning that a compatible server left in `reasoning_content` or `reasoning`
+    goes back where it was; reasoning of other formats has no place here.
     """
 
     name = "openai"

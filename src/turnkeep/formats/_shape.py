@@ -134,9 +134,9 @@ class ResultText:
 
     @classmethod
     def read(cls, text: str) -> ResultText:
-        """Take the fixed first lines off *text*.
+        r"""Take the fixed first lines off *text*.
 
-        >>> ResultText.read("[turnkeep:pending]\\nstarted")
+        >>> ResultText.read("[turnkeep:pending]\nstarted")
         ResultText(text='started', pending=True, interim=False, is_error=False)
         """
         if not text.startswith(MARKS):

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from turnkeep.errors import AmbiguousFormatError, FormatError
+from turnkeep.model import STAND_IN_TEXT, Message
+
+from ._base import Detection, Format
+from ._registry import get_format, present_formats
+from ._shape import sample
+
+_MODELS = (
+    ("claude", "anthropic"),
+    ("gemini", "gemini"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+    ("magistral", "mistral"),
+    ("ministral", "mistral"),
+    ("codestral", "mistral"),
+    ("devstral", "mistral"),
+    ("pixtral", "mistral"),
+)
+"""How the models of each provider are called; everything else speaks `openai`."""
+
+
+def format_of_model(model: str | None) -> str:
+    """The format that *model*'s provider speaks; `openai` unless its name says more.
+
+    >>> format_of_model("claude-opus-4-8")
+    'anthropic'
+    """
+    name = (model or "").lower().rpartition("/")[2]
+    if name.startswith("anthropic.") or ".anthropic." in name:
+        return "bedrock"
+    return next((fmt for start, fmt in _MODELS if name.startswith(start)), "openai")
+
+
+def detect(value: Any, *, model: str | None = None) -> Detection:
+    """Find out the format of *value* (a list of messages or a request body).
+
+    From the shape alone: the formats with the strongest marks are candidates. When all
+    of them would return the same JSON, the model's own format is taken, else `openai`.
+    Looks at no more than 250 entries.
+
+    >>> detect([{"role": "user", "content": [{"text": "hi", "type": "text"}]}]).format
+    'openai'
+
+    Raises:
+        FormatError: No format fits.
+        AmbiguousFormatError: Several do, and would return different JSON.
+    """
+    found = {name: get_format(name).matches(value) for name in present_formats()}
+    best = max((match.score for match in found.values()), default=0)
+    if best == 0:
+        raise FormatError(_nothing_fits(value), "$")
+    names = tuple(name for name, match in found.items() if match.score == best)
+    usual = format_of_model(model or _model_in(value))
+    if len(names) == 1:
+        return Detection(names[0], names, found[names[0]].reason)
+    if not _same(value, [get_format(name) for name in names]):
+        reason = f"several formats could be meant: {found[names[0]].reason}"
+        raise AmbiguousFormatError(reason, "$", names)
+    chosen = usual if usual in names else "openai" if "openai" in names else names[0]
+    reason = (
+        f"{found[chosen].reason}; {', '.join(names)} would return the same JSON, "
+        + (f"and the model speaks {chosen}" if model and chosen == usual else "")
+        + ("so the default is taken" if not (model and chosen == usual) else "")
+    )
+    return Detection(chosen, names, reason)
+
+
+def _model_in(value: Any) -> str | None:
+    model = value.get("model") if isinstance(value, dict) else None
+    return model if isinstance(model, str) else None
+
+
+def _nothing_fits(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        first = value[0] if value else None
+        keys = f" with the keys {', '.join(map(str, first))}" if _keyed(first) else ""
+        return f"no format fits this list; its first entry is {type(first).__name__}{keys}"
+    if _keyed(value):
+        keys = ", ".join(map(str, value))
+        return f"no format fits an object with the keys {keys}"
+    return f"a list of messages or a request body is expected, got {type(value).__name__}"
+
+
+def _keyed(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value)
+
+
+def _same(value: Any, formats: Sequence[Format]) -> bool:
+    """Whether every format reads the same, and would say what we add the same way."""
+    readings = [_reading(value, fmt) for fmt in formats]
+    return readings[0] is not None and all(r == readings[0] for r in readings)
+
+
+def _reading(value: Any, fmt: Format) -> Any:
+    try:
+        envelope = fmt.open(value)
+        messages = [
+            message
+            for nth, entry in sample(envelope.entries)
+            for message in fmt.decode(entry, f"{envelope.path}[{nth}]")
+        ]
+    except FormatError:
+        return None
+    # Layouts are not compared, and each format has names of its own for opaque blocks:
+    # what matters is what the engine sees, and what it would have us write.
+    added: list[Message] = [Message.user("a")]
+    calls = [call for message in messages for call in message.tool_calls]
+    if calls:
+        call = calls[0]
+        added = [
+            Message.tool_result(
+                call.id, STAND_IN_TEXT, pending=True, tool_name=call.name
+            ),
+        ]
+    plain = [attrs.evolve(message, layout=None) for message in messages]
+    return plain, _written(fmt, added)
+
+
+def _written(fmt: Format, messages: Sequence[Message]) -> list[Any]:
+    return fmt.encode(messages)

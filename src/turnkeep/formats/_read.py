@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias
+
+import attrs
+
+from turnkeep.errors import FormatError
+
+from ._json_text import parse_json
+
+Shape: TypeAlias = Literal["json", "messages", "conversations"]
+
+_GZIP = b"\x1f\x8b"
+_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_LISTS = ("messages", "contents", "input", "body")
+"""Keys of an object that is a conversation, not a message."""
+
+
+@attrs.frozen
+class Line:
+    """One line of a JSON Lines file."""
+
+    number: int
+    """Counted from 1."""
+    value: Any
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether it holds a whole list or body, rather than one message."""
+        return isinstance(self.value, list) or (
+            isinstance(self.value, dict) and any(key in self.value for key in _LISTS)
+        )
+
+
+@attrs.frozen
+class Reading:
+    """What a file held."""
+
+    value: Any
+    """The JSON value; of JSON Lines, the list of its lines' values."""
+
+    shape: Shape
+    """`json`; or JSON Lines with a message, or a conversation, on each line."""
+
+
+def read(source: str | Path | BinaryIO) -> Reading:
+    """Read a file of JSON or JSON Lines, gzip or not, whole.
+
+    JSON Lines are told by the file's name (`.jsonl`, `.ndjson`), or because the first
+    line is a value by itself and more follow.
+
+    Args:
+        source:
+            A path, or a binary stream, which is read to its end and not closed.
+
+    Raises:
+        FormatError: It is neither, with the line and the path of what is wrong.
+        OSError: The file cannot be read.
+    """
+    with _opened(source) as (stream, name):
+        if name.endswith(_LINES):
+            return _of_lines(list(_lines(stream, name)))
+        data = _all(stream, name)
+    text = _text(data, name, 1)
+    try:
+        value = parse_json(text)
+    except FormatError as error:
+        if not _starts_with_value(text):
+            raise FormatError(f"{name}: {error.reason}", error.path) from None
+        return _of_lines(list(_lines(io.BytesIO(data), name)))
+    return Reading(value, "json")
+
+
+def read_entries(source: str | Path | BinaryIO) -> Iterator[Line]:
+    """The values of a JSON Lines file, one after the other.
+
+    Holds one line at a time, so that a file may be larger than the memory.
+
+    Args:
+        source:
+            A path, or a binary stream, which is read to its end and not closed.
+
+    Raises:
+        FormatError: At the damaged line, with its number.
+        OSError: The file cannot be read.
+    """
+    with _opened(source) as (stream, name):
+        yield from _lines(stream, name)
+
+
+@contextmanager
+def _opened(source: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
+    """The unpacked stream, and what to call it."""
+    if isinstance(source, (str, Path)):
+        with Path(source).open("rb") as file:
+            yield _unpacked(file), Path(source).name
+        return
+    yield _unpacked(source), str(getattr(source, "name", "input"))
+
+
+def _unpacked(stream: BinaryIO) -> BinaryIO:
+    # A pipe cannot go back, so that the first bytes are looked at in a buffer.
+    buffered = stream if isinstance(stream, io.BufferedReader) else _buffered(stream)
+    if buffered.peek(2)[:2] != _GZIP:
+        return buffered
+    return gzip.GzipFile(fileobj=buffered)  # type: ignore[return-value] # it reads bytes
+
+
+def _buffered(stream: BinaryIO) -> io.BufferedReader:
+    if isinstance(stream, io.RawIOBase):
+        return io.BufferedReader(stream)
+    return io.BufferedReader(_Raw(stream))  # type: ignore[arg-type] # a raw reader
+
+
+class _Raw(io.RawIOBase):
+    """Any object with `read`, for a buffer."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _all(stream: BinaryIO, name: str) -> bytes:
+    try:
+        return stream.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        reason = f"{name}: the gzip file is damaged: {error}"
+        raise FormatError(reason, "$") from None
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[Line]:
+    number = 0
+    nth = 0
+    while True:
+        try:
+            data = stream.readline()
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            reason = f"{name}: the gzip file is damaged after line {number}: {error}"
+            raise FormatError(reason, "$") from None
+        if not data:
+            return
+        number += 1
+        text = _text(data, name, number)
+        if not text.strip():
+            continue
+        try:
+            value = parse_json(text, f"$[{nth}]")
+        except FormatError as error:
+            reason = f"{name}, line {number}: {error.reason}"
+            raise FormatError(reason, error.path) from None
+        yield Line(number, value)
+        nth += 1
+
+
+def _text(data: bytes, name: str, number: int) -> str:
+    try:
+        return data.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        line = number + data.count(b"\n", 0, error.start)
+        reason = f"{name}, line {line}: not UTF-8 text (byte {error.start})"
+        raise FormatError(reason, "$") from None
+
+
+def _starts_with_value(text: str) -> bool:
+    """Whether the first line is an array or object by itself, and more follows."""
+    first, newline, rest = text.lstrip().partition("\n")
+    if not newline or not rest.strip() or first[:1] not in ("{", "["):
+        return False
+    return first.rstrip().endswith(("}", "]")) and _parses(first)
+
+
+def _parses(text: str) -> bool:
+    try:
+        parse_json(text)
+    except FormatError:
+        return False
+    return True
+
+
+def _of_lines(lines: list[Line]) -> Reading:
+    shape: Shape = "messages"
+    if lines and all(line.is_conversation for line in lines):
+        shape = "conversations"
+    return Reading([line.value for line in lines], shape)

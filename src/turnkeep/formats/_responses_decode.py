@@ -1,0 +1,223 @@
+"""From items of the Responses API to our messages: one item, one message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    Block,
+    FrozenDict,
+    Json,
+    Message,
+    Opaque,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+
+from ._responses_items import BUILT_IN_CALLS, CALLS, OUTPUTS, SETTINGS, call_id_key
+from ._responses_parts import NAME, decode_part
+from ._shape import (
+    MARKS,
+    ResultText,
+    as_array,
+    as_object,
+    as_text,
+    frozen,
+    frozen_object,
+    kind_of_text,
+    wrong,
+)
+
+_ROLES = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+}
+
+
+def decode_item(item: Any, path: str) -> Message:
+    """The message of one item.
+
+    Raises:
+        FormatError: It is none, with the path of the value that is wrong.
+    """
+    item = as_object(item, "an item", path)
+    kind = item.get("type")
+    if kind is None and "type" not in item and "role" in item and "content" in item:
+        return _message(item, path)
+    if kind is None:
+        reason = "an item must have a type (or, a message, a role and content)"
+        raise FormatError(reason, path)
+    kind = as_text(kind, "the type of an item", f"{path}.type")
+    if kind == "message":
+        return _message(item, path)
+    if kind == "reasoning":
+        return _reasoning(item, path)
+    if kind in CALLS:
+        return _call(item, kind, path)
+    if kind in BUILT_IN_CALLS and isinstance(item.get("call_id"), str):
+        return _built_in_call(item, kind, path)
+    if kind in OUTPUTS and item.get(call_id_key(kind)) is not None:
+        return _output(item, kind, path)
+    role = Role.SYSTEM if kind in SETTINGS else Role.ASSISTANT
+    content = (Opaque(frozen(item, path), NAME),)
+    return Message(role, content, id=_id(item), layout=f"{NAME}:item")
+
+
+def _id(item: dict[str, Any]) -> str | None:
+    identity = item.get("id")
+    return identity if isinstance(identity, str) else None
+
+
+def _rest(item: dict[str, Any], known: set[str], path: str) -> FrozenDict:
+    return frozen_object({k: v for k, v in item.items() if k not in known}, path)
+
+
+def _message(item: dict[str, Any], path: str) -> Message:
+    if "role" not in item:
+        reason = "a message must have a role"
+        raise FormatError(reason, path)
+    role = as_text(item["role"], "role", f"{path}.role")
+    if role not in _ROLES:
+        reason = f"unknown role {role!r}; {NAME} has {', '.join(_ROLES)}"
+        raise FormatError(reason, f"{path}.role")
+    where = f"{path}.content"
+    content = item.get("content")
+    details = ["typed"] if "type" in item else []
+    if isinstance(content, str):
+        blocks: tuple[Block, ...] = (Text(content),)
+    elif isinstance(content, (list, tuple)):
+        details.append("list")
+        blocks = tuple(
+            decode_part(part, f"{where}[{nth}]", role)
+            for nth, part in enumerate(content)
+        )
+    else:
+        what = "content"
+        raise wrong(what, "a string or an array of parts", content, where)
+    known = {"type", "content"}
+    if role != "developer":
+        known.add("role")
+    kind = None
+    if blocks and isinstance(first := blocks[0], Text) and first.text.startswith(MARKS):
+        kind = kind_of_text(first.text)
+    return Message(
+        _ROLES[role],
+        blocks,
+        id=_id(item),
+        kind=kind,
+        extra=_rest(item, known, path),
+        layout=f"{NAME}:{','.join(details)}" if details else NAME,
+    )
+
+
+def _reasoning(item: dict[str, Any], path: str) -> Message:
+    known = {"type"}
+    data = item.get("encrypted_content")
+    if data is not None:
+        where = f"{path}.encrypted_content"
+        data = as_text(data, "encrypted_content", where)
+        known.add("encrypted_content")
+    text: list[str] = []
+    for key in ("summary", "content"):
+        pieces = item.get(key)
+        if pieces is None:
+            continue
+        for nth, piece in enumerate(as_array(pieces, key, f"{path}.{key}")):
+            where = f"{path}.{key}[{nth}]"
+            said = as_object(piece, f"a part of the {key}", where).get("text")
+            text.append(as_text(said, "text", f"{where}.text"))
+        if text:
+            # The summary says in short what the content says at length.
+            break
+    block = Thinking("\n".join(text), data=data, extra=_rest(item, known, path))
+    return Message(Role.ASSISTANT, (block,), id=_id(item), layout=NAME)
+
+
+def _call(item: dict[str, Any], kind: str, path: str) -> Message:
+    key = CALLS[kind]
+    for needed in ("call_id", "name", key):
+        if needed not in item:
+            reason = f"an item of type {kind} must have {needed}"
+            raise FormatError(reason, path)
+        as_text(item[needed], needed, f"{path}.{needed}")
+    extra = FrozenDict(type="custom") if kind == "custom_tool_call" else FrozenDict()
+    return Message(
+        Role.ASSISTANT,
+        (ToolCall(item["call_id"], item["name"], item[key], extra=extra),),
+        id=_id(item),
+        extra=_rest(item, {"type", "call_id", "name", key}, path),
+        layout=NAME,
+    )
+
+
+def _built_in_call(item: dict[str, Any], kind: str, path: str) -> Message:
+    # OpenAI's own tools have arguments of many shapes: everything else is the argument.
+    arguments = _rest(item, {"type", "call_id"}, path)
+    name = kind.removesuffix("_call")
+    call = ToolCall(item["call_id"], name, arguments, extra=FrozenDict(type=kind))
+    return Message(Role.ASSISTANT, (call,), id=_id(item), layout=NAME)
+
+
+def _output(item: dict[str, Any], kind: str, path: str) -> Message:
+    id_key, key = call_id_key(kind), OUTPUTS[kind]
+    call_id = as_text(item[id_key], id_key, f"{path}.{id_key}")
+    known = {"type", id_key} if kind == "function_call_output" else {id_key}
+    blocks: tuple[Block, ...] = ()
+    flags, detail = ResultText(""), ""
+    where = f"{path}.{key}"
+    said = item.get(key)
+    if isinstance(said, str):
+        flags = ResultText.read(said)
+        if flags.write() == said:
+            blocks = (Text(flags.text),)
+            detail = "text"
+        else:
+            flags = ResultText("")
+            blocks = (Text(said),)
+            detail = "text"
+        known.add(key)
+    elif kind in {"function_call_output", "custom_tool_call_output"}:
+        parts = as_array(said, key, where)
+        blocks = tuple(
+            decode_part(part, f"{where}[{nth}]", "user")
+            for nth, part in enumerate(parts)
+        )
+        flags, blocks = _flags(blocks)
+        detail = "list"
+        known.add(key)
+    elif said is not None:
+        is_shot = isinstance(said, dict) and said.get("type") == "computer_screenshot"
+        block = decode_part(said, where, "user") if is_shot else Json(frozen(said, where))
+        blocks = (block,)
+        detail = "json"
+        known.add(key)
+    result = ToolResult(
+        call_id,
+        blocks,
+        is_error=flags.is_error,
+        pending=flags.pending,
+        interim=flags.interim,
+    )
+    return Message(
+        Role.TOOL_RESULT,
+        (result,),
+        id=_id(item),
+        extra=_rest(item, known, path),
+        layout=f"{NAME}:{detail}" if detail else NAME,
+    )
+
+
+def _flags(blocks: tuple[Block, ...]) -> tuple[ResultText, tuple[Block, ...]]:
+    """What the first line of a list of parts says, and the parts without it."""
+    if not blocks or not isinstance(first := blocks[0], Text):
+        return ResultText(""), blocks
+    flags = ResultText.read(first.text)
+    if flags.write() != first.text:
+        return ResultText(""), blocks
+    return flags, (Text(flags.text, extra=first.extra), *blocks[1:])

@@ -1,0 +1,72 @@
+"""What kinds of items a Responses list has, and what they are to us."""
+
+from __future__ import annotations
+
+CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+}
+"""Calls of the caller's own tools, and the key of their arguments (text)."""
+
+BUILT_IN_CALLS = (
+    "computer_call",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "tool_search_call",
+    "program",
+)
+"""Calls of OpenAI's tools that the caller answers, when they have a `call_id`."""
+
+OUTPUTS = {
+    "function_call_output": "output",
+    "custom_tool_call_output": "output",
+    "computer_call_output": "output",
+    "local_shell_call_output": "output",
+    "shell_call_output": "output",
+    "apply_patch_call_output": "output",
+    "tool_search_output": "tools",
+    "program_output": "result",
+}
+"""Answers, and the key of what they say."""
+
+OUTPUT_OF = {
+    "custom_tool_call": "custom_tool_call_output",
+    "computer_call": "computer_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+    "tool_search_call": "tool_search_output",
+    "program": "program_output",
+}
+"""The type of the answer to each type of call; a function's is the default."""
+
+SETTINGS = frozenset({"additional_tools", "configuration_update"})
+"""Items that set something up from there on: they stay, as system messages do."""
+
+OTHERS = frozenset(
+    {
+        "item_reference",
+        "compaction",
+        "compaction_trigger",
+        "web_search_call",
+        "file_search_call",
+        "image_generation_call",
+        "code_interpreter_call",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "mcp_call",
+    }
+)
+"""Items that nobody has to answer (or, for approvals, in a way of their own)."""
+
+KNOWN = frozenset(
+    {"message", "reasoning", *CALLS, *BUILT_IN_CALLS, *OUTPUTS, *SETTINGS, *OTHERS}
+)
+"""Every type of the official SDK's union (openai 3.57, `ResponseInputItemParam`)."""
+
+
+def call_id_key(kind: str) -> str:
+    """Where an answer names its call: a local shell's output does it in `id`."""
+    return "id" if kind == "local_shell_call_output" else "call_id"
