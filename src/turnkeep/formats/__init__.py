@@ -17,7 +17,8 @@ from ._base import (
     origin_of,
 )
 from ._detect import detect, format_of_model
-from ._read import parse_json, read, read_entries
+from ._json_text import parse_json
+from ._read import Line, Reading, read, read_entries
 from ._registry import FORMATS, get_format
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "Detection",
     "Envelope",
     "Format",
+    "Line",
     "Match",
+    "Reading",
     "detect",
     "format_of_model",
     "get_format",

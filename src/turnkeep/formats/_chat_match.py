@@ -44,7 +44,18 @@ def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
         return 2, f"role {role!r}"
     if kinds := part_types(entry) & _OPENAI:
         return 2, f"a part of type {min(kinds, key=str)!r}"
-    return 1, ""
+    for key in ("reasoning", "reasoning_content"):
+        if isinstance(entry.get(key), str):
+            return 2, key
+    # Many servers with OpenAI's messages take Anthropic's cache marks in them.
+    return (2, "cache_control") if _is_cached(entry) else (1, "")
+
+
+def _is_cached(entry: dict[str, Any]) -> bool:
+    content = entry.get("content")
+    return isinstance(content, (list, tuple)) and any(
+        "cache_control" in part for part in content if isinstance(part, dict)
+    )
 
 
 def _speaks(entry: dict[str, Any]) -> bool:
@@ -93,6 +104,8 @@ def judge_mistral(entry: dict[str, Any]) -> tuple[int, str]:
         if not isinstance(part, dict):
             return 0, "a part that is no object"
         kind = part.get("type")
+        if isinstance(part.get(kind), dict) and kind in {"file", "input_audio"}:
+            return 0, f"OpenAI's way to write {kind}"
         if kind in _MISTRAL:
             return 3, f"a part of type {kind!r}"
         if kind == "thinking" and isinstance(part.get("thinking"), list):

@@ -29,8 +29,8 @@ _DIALECT = Dialect(
 class DeepSeek:
     """DeepSeek's chat messages: OpenAI's, with reasoning in `reasoning_content`.
 
-    There is no developer role (rule DS-02), so developer messages of other formats become
-    system messages; a `latest_reminder` is a system message whose `extra` keeps the role.
+    There is no developer role (rule DS-02), so developer messages of other formats
+    become system messages; a `latest_reminder` is one whose `extra` keeps the role.
     """
 
     name = "deepseek"

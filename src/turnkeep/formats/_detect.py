@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 
 from turnkeep.errors import AmbiguousFormatError, FormatError
-from turnkeep.model import STAND_IN_TEXT, Message
+from turnkeep.model import STAND_IN_TEXT, Block, Message, Opaque, ToolResult
 
 from ._base import Detection, Format
 from ._registry import get_format, present_formats
@@ -81,14 +81,18 @@ def _nothing_fits(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         first = value[0] if value else None
         keys = f" with the keys {', '.join(map(str, first))}" if _keyed(first) else ""
-        return f"no format fits this list; its first entry is {type(first).__name__}{keys}"
+        return (
+            f"no format fits this list; its first entry is {type(first).__name__}{keys}"
+        )
     if _keyed(value):
         keys = ", ".join(map(str, value))
         return f"no format fits an object with the keys {keys}"
-    return f"a list of messages or a request body is expected, got {type(value).__name__}"
+    return (
+        f"a list of messages or a request body is expected, got {type(value).__name__}"
+    )
 
 
-def _keyed(value: Any) -> bool:
+def _keyed(value: Any) -> TypeGuard[dict[Any, Any]]:
     return isinstance(value, dict) and bool(value)
 
 
@@ -119,9 +123,17 @@ def _reading(value: Any, fmt: Format) -> Any:
                 call.id, STAND_IN_TEXT, pending=True, tool_name=call.name
             ),
         ]
-    plain = [attrs.evolve(message, layout=None) for message in messages]
-    return plain, _written(fmt, added)
+    return [_nameless(message) for message in messages], fmt.encode(added)
 
 
-def _written(fmt: Format, messages: Sequence[Message]) -> list[Any]:
-    return fmt.encode(messages)
+def _nameless(message: Message) -> Message:
+    """*message* without what only says which format read it."""
+    return attrs.evolve(message, content=tuple(map(_unnamed, message.content)))
+
+
+def _unnamed(block: Block) -> Block:
+    if isinstance(block, Opaque):
+        return attrs.evolve(block, format=None)
+    if isinstance(block, ToolResult):
+        return attrs.evolve(block, content=tuple(map(_unnamed, block.content)))
+    return block

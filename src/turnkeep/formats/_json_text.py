@@ -42,7 +42,7 @@ _strict = json.JSONDecoder(
 
 
 def parse_json(text: str, where: str = "$") -> Any:
-    """The value of a JSON text, strictly: no NaN, no number that overflows, no key twice.
+    """The value of a JSON text, strictly: no NaN, no overflow, no key twice.
 
     Linear in the length of *text*.
 
@@ -97,7 +97,10 @@ def _tolerant(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return made
     twice = _Twice(made)
     seen: set[str] = set()
-    twice.key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    for key, _ in pairs:
+        if key in seen:
+            twice.key = key
+        seen.add(key)
     return twice
 
 

@@ -81,7 +81,9 @@ def _encode_part(block: Block, name: str, *, own: bool) -> dict[str, Any] | None
         case Image():
             return encode_image(block, own=own)
         case Document(text=str()):
-            return text_part(Text(f"{block.title or ''}\n{block.text}".lstrip()), own=own)
+            return text_part(
+                Text(f"{block.title or ''}\n{block.text}".lstrip()), own=own
+            )
         case Document():
             return _encode_document(block, own=own)
         case Opaque() if block.format in {name, None}:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.errors import FormatError
 from turnkeep.model import Message, Thinking
 
 from ._base import Envelope, Match, is_own

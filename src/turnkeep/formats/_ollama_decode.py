@@ -99,7 +99,9 @@ def _images(rest: dict[str, Any], path: str) -> list[Block]:
             as_array(rest["images"], "images", f"{path}.images")
         return []
     made: list[Block] = []
-    for nth, data in enumerate(as_array(rest.pop("images"), "images", f"{path}.images")):
+    for nth, data in enumerate(
+        as_array(rest.pop("images"), "images", f"{path}.images")
+    ):
         where = f"{path}.images[{nth}]"
         check_base64(as_text(data, "an image", where), where)
         made.append(Image(data))

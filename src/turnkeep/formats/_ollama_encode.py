@@ -36,7 +36,12 @@ _ROLES = {
 
 def encode_ollama(messages: Sequence[Message]) -> list[Any]:
     """Entries that say *messages*. Linear in their size."""
-    names = {c.id: c.name for m in messages for c in m.tool_calls if c.id is not None}
+    names: dict[str | None, str] = {
+        call.id: call.name
+        for message in messages
+        for call in message.tool_calls
+        if call.id is not None
+    }
     entries: list[Any] = []
     order: dict[str | None, int] = {}
     results: list[tuple[int, Any]] = []
@@ -55,9 +60,7 @@ def encode_ollama(messages: Sequence[Message]) -> list[Any]:
         results = []
         if message.role in {Role.ASSISTANT, Role.TOOL_CALL}:
             order = {call.id: nth for nth, call in enumerate(message.tool_calls)}
-        if not all(isinstance(block, ToolResult) for block in message.content):
-            entries.append(_entry(message))
-        elif not message.content:
+        if len(message.tool_results) < max(len(message.content), 1):
             entries.append(_entry(message))
     return entries + _in_order(results)
 

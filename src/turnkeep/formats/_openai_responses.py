@@ -28,7 +28,9 @@ def _judge(item: dict[str, Any]) -> tuple[int, str]:
     role = item.get("role")
     if role not in ("system", "developer", "user", "assistant"):
         return 0, f"type {kind!r}, role {role!r}"
-    if item.get("tool_calls") or not isinstance(item.get("content"), (str, list, tuple)):
+    if item.get("tool_calls") or not isinstance(
+        item.get("content"), (str, list, tuple)
+    ):
         return 0, "no content of its kind"
     kinds = part_types(item)
     if kinds & _PARTS:
@@ -43,9 +45,9 @@ def _judge(item: dict[str, Any]) -> tuple[int, str]:
 class OpenAIResponses:
     """Items of OpenAI's Responses API.
 
-    An item is a message; runs of assistant-side items make one step. Reasoning keeps its
-    ciphertext byte for byte. Items that we do not know, and references to stored ones,
-    are carried as they are. `instructions` are system text beside the list.
+    An item is a message; runs of assistant-side items make one step. Reasoning keeps
+    its ciphertext byte for byte. Items that we do not know, and references to stored
+    ones, are carried as they are. `instructions` are system text beside the list.
     """
 
     name = NAME
@@ -62,9 +64,7 @@ class OpenAIResponses:
         return attrs.evolve(
             found,
             system=value.get("instructions"),
-            replace=lambda made: (
-                value if made == [entry] else {**value, "input": made}
-            ),
+            replace=lambda made: value if made == [entry] else {**value, "input": made},
         )
 
     def matches(self, value: Any) -> Match:
@@ -85,7 +85,7 @@ class OpenAIResponses:
         return encode_items(messages)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """See `Format.decode_system`; `instructions` are text, or items once sent back."""
+        """See `Format.decode_system`; instructions are text or a list of items."""
         if system is None:
             return ()
         if isinstance(system, str):

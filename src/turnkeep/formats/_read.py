@@ -72,7 +72,8 @@ def read(source: str | Path | BinaryIO) -> Reading:
         value = parse_json(text)
     except FormatError as error:
         if not _starts_with_value(text):
-            raise FormatError(f"{name}: {error.reason}", error.path) from None
+            reason = f"{name}: {error.reason}"
+            raise FormatError(reason, error.path) from None
         return _of_lines(list(_lines(io.BytesIO(data), name)))
     return Reading(value, "json")
 
@@ -115,7 +116,7 @@ def _unpacked(stream: BinaryIO) -> BinaryIO:
 def _buffered(stream: BinaryIO) -> io.BufferedReader:
     if isinstance(stream, io.RawIOBase):
         return io.BufferedReader(stream)
-    return io.BufferedReader(_Raw(stream))  # type: ignore[arg-type] # a raw reader
+    return io.BufferedReader(_Raw(stream))
 
 
 class _Raw(io.RawIOBase):

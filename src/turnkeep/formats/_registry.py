@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 
 from ._base import Format
 
@@ -50,9 +49,13 @@ def get_format(name: str) -> Format:
 
 
 def present_formats() -> tuple[str, ...]:
-    """Names of the formats whose module exists."""
-    return tuple(
-        name
-        for name, place in _CLASSES.items()
-        if find_spec(f"{__package__}.{place.partition(':')[0]}") is not None
-    )
+    """Names of the formats whose module can be loaded."""
+    return tuple(name for name in _CLASSES if _loads(name))
+
+
+def _loads(name: str) -> bool:
+    try:
+        get_format(name)
+    except ImportError:
+        return False
+    return True

@@ -193,7 +193,9 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         known.add(key)
     elif said is not None:
         is_shot = isinstance(said, dict) and said.get("type") == "computer_screenshot"
-        block = decode_part(said, where, "user") if is_shot else Json(frozen(said, where))
+        block = (
+            decode_part(said, where, "user") if is_shot else Json(frozen(said, where))
+        )
         blocks = (block,)
         detail = "json"
         known.add(key)

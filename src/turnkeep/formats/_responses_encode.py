@@ -99,7 +99,9 @@ def _item(
 
 def _is_item(block: Opaque) -> bool:
     kind = block.value.get("type")
-    return isinstance(kind, str) and kind.endswith(("_call", "_reference", "compaction"))
+    return isinstance(kind, str) and kind.endswith(
+        ("_call", "_reference", "compaction")
+    )
 
 
 def _reasoning(block: Thinking) -> dict[str, Any]:
@@ -144,9 +146,7 @@ def _output(
     return item
 
 
-def _said_by(
-    kind: str, blocks: list[Block], message: Message, detail: str
-) -> Any:
+def _said_by(kind: str, blocks: list[Block], message: Message, detail: str) -> Any:
     first = blocks[0] if len(blocks) == 1 else None
     if kind in {"function_call_output", "custom_tool_call_output"}:
         if detail != "list":
