@@ -8,35 +8,28 @@ from turnkeep.model import (
     DISPLAY_KINDS,
     EMPTY,
     Block,
-    Document,
-    Image,
     Message,
     Role,
     Text,
-    Thinking,
     thaw,
 )
 
 from ._anthropic_blocks import NAME, decode_text
 from ._anthropic_messages import (
-    OWN,
     ROLES,
-    SIGNED,
     MessageWriter,
+    block_losses,
     decode_message,
-    has_no_source,
-    shares_entry,
     wire_role,
 )
-from ._base import Envelope, Match, is_own, origin_of
+from ._base import Envelope, Match, is_own
 from ._body import open_body
 from ._ids import with_call_ids
-from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
+from ._joins import shares_entry
 from ._shape import as_array, as_object, sample
 from ._wire import (
     NO_LAYOUT,
     Layout,
-    argument_losses,
     need,
     rest,
     weave,
@@ -174,26 +167,7 @@ class Anthropic:
 
     def losses(self, message: Message) -> list[str]:
         """Others' reasoning and opaque blocks, arguments that are no object."""
-        origin = origin_of(message)
-        lost = [
-            *host_losses(message),
-            *opaque_losses(message, NAME),
-            *argument_losses(message),
-        ]
-        if origin not in OWN:
-            lost += key_losses(message, NAME)
-        for block in flat_blocks(message.content):
-            if isinstance(block, Thinking):
-                sealed = block.signature is not None or block.data is not None
-                if origin not in SIGNED or not (sealed or origin in OWN):
-                    lost.append("reasoning that Anthropic did not sign")
-            elif (
-                isinstance(block, (Image, Document))
-                and origin not in {*OWN, None}
-                and has_no_source(block)
-            ):
-                lost.append("a file id of another provider")
-        return lost
+        return block_losses(message, NAME)
 
 
 def _everywhere(_message: Message) -> bool:

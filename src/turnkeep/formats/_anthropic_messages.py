@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from turnkeep.errors import FormatError
-from turnkeep.model import Document, FrozenDict, Image, Message, Role, Text
+from turnkeep.model import Document, Image, Message, Role, Text, Thinking
 
 from ._anthropic_blocks import NAME, BlockWriter, decode_blocks, is_plain
 from ._base import origin_of
+from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from ._shape import json_type
 from ._split import split_results
-from ._wire import NO_LAYOUT, CallIds, Layout, kind_of, need, results_first
+from ._wire import (
+    NO_LAYOUT,
+    CallIds,
+    Layout,
+    argument_losses,
+    has_no_source,
+    kind_of,
+    need,
+    results_first,
+)
 
 ROLES: Final = {
     "user": Role.USER,
@@ -117,23 +127,42 @@ class MessageWriter:
         return None if message.content else ""
 
 
-def shares_entry(before: Message | None, extra: FrozenDict) -> bool:
-    """Whether a joined message with *extra* finds the results it stood behind."""
-    return (
-        before is not None
-        and before.role is Role.TOOL_RESULT
-        and bool(before.content)
-        and before.extra == extra
-    )
-
-
 def wire_role(message: Message) -> str:
     if message.role is Role.SYSTEM:
         return "system"
     return "assistant" if message.role in _ASSISTANT_SIDE else "user"
 
 
-def has_no_source(block: Image | Document) -> bool:
-    """Whether nothing but a provider's file id says what the picture or file is."""
-    text = block.text if isinstance(block, Document) else None
-    return block.data is None and block.url is None and text is None
+def block_losses(
+    message: Message, name: str, carries: frozenset[str] = frozenset()
+) -> list[str]:
+    """What of *message* Anthropic's blocks cannot carry, in words.
+
+    Args:
+        message:
+            Any message.
+        name:
+            The format that wraps the blocks.
+        carries:
+            The host's fields that it has a place for.
+    """
+    origin = origin_of(message)
+    lost = [
+        *host_losses(message, carries),
+        *opaque_losses(message, NAME),
+        *argument_losses(message),
+    ]
+    if origin not in OWN:
+        lost += key_losses(message, name)
+    for block in flat_blocks(message.content):
+        if isinstance(block, Thinking):
+            sealed = block.signature is not None or block.data is not None
+            if origin not in SIGNED or not (sealed or origin in OWN):
+                lost.append("reasoning that Anthropic did not sign")
+        elif (
+            isinstance(block, (Image, Document))
+            and origin not in {*OWN, None}
+            and has_no_source(block)
+        ):
+            lost.append("a file id of another provider")
+    return lost

@@ -18,7 +18,9 @@ from turnkeep.model import (
     INTERIM,
     PENDING,
     Block,
+    Document,
     FrozenDict,
+    Image,
     Message,
     Role,
     Text,
@@ -89,7 +91,7 @@ class Layout:
     """One hex digit for each block that has several spellings, as its format says."""
 
     flag: str = ""
-    """One letter for the entry as a whole, as its format says."""
+    """Letters for the entry as a whole, as its format says."""
 
     @staticmethod
     def of(text: str | None, name: str) -> Layout:
@@ -110,7 +112,7 @@ NO_LAYOUT: Final = Layout()
 """The layout of a message of another origin."""
 
 _DETAILS: Final = re.compile(
-    r"([a-z]?)(\[\])?(\+(?:[0-9]+(?:,[0-9]+)*)?)?(?:=([0-9a-f]+))?"
+    r"([a-z]*)(\[\])?(\+(?:[0-9]+(?:,[0-9]+)*)?)?(?:=([0-9a-f]+))?"
 )
 
 
@@ -199,6 +201,12 @@ def argument_losses(message: Message) -> list[str]:
         for call in message.tool_calls
         if call.arguments_text is not None and "INVALID_JSON" in object_arguments(call)
     ]
+
+
+def has_no_source(block: Image | Document) -> bool:
+    """Whether nothing but a provider's file id says what the picture or file is."""
+    text = block.text if isinstance(block, Document) else None
+    return block.data is None and block.url is None and text is None
 
 
 def results_first(message: Message) -> Sequence[Block]:

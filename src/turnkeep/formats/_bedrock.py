@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    EMPTY,
+    Block,
+    Document,
+    Image,
+    Message,
+    Role,
+    Thinking,
+    ToolResult,
+    thaw,
+)
+
+from ._base import Envelope, Match, is_own, origin_of
+from ._bedrock_blocks import MEMBERS, NAME, BlockWriter, decode_block
+from ._body import open_body
+from ._ids import with_call_ids
+from ._joins import joins_foreign, shares_entry
+from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
+from ._shape import as_array, as_object, sample
+from ._split import split_results
+from ._wire import (
+    NO_LAYOUT,
+    CallIds,
+    Layout,
+    argument_losses,
+    kind_of,
+    need,
+    rest,
+    results_first,
+    weave,
+)
+
+_KNOWN: Final = frozenset({"role", "content"})
+_ROLES: Final = {
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+    "system": Role.SYSTEM,
+}
+_SIGNED: Final = frozenset({NAME, "anthropic", "claude-code", None})
+"""Origins whose signatures can be those of a model on Bedrock."""
+
+_LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
+"""Rule BR-09."""
+
+
+class Bedrock:
+    """AWS Bedrock Converse: blocks with one member each, strict alternation.
+
+    Images and documents hold base64 text (as the HTTP API has it) or Python bytes (as
+    boto3 has it); both are written back as they came. What comes from other formats is
+    written as base64 text.
+    """
+
+    name = NAME
+
+    def open(self, value: Any) -> Envelope:
+        """A list of messages, or a request body with `system` and `toolConfig`."""
+        return open_body(
+            value,
+            "messages",
+            system=("system",),
+            tools=("toolConfig",),
+            model=("modelId",),
+        )
+
+    def matches(self, value: Any) -> Match:
+        """Blocks have no `type` but one member each, such as `toolUse`."""
+        try:
+            envelope = self.open(value)
+        except FormatError as error:
+            return Match(0, str(error))
+        best = Match(1, "an empty list")
+        for nth, entry in sample(envelope.entries):
+            where = f"{envelope.path}[{nth}]"
+            if reason := _misfit(entry):
+                return Match(0, f"{reason} @ {where}")
+            members = [key for block in entry["content"][:50] for key in block]
+            mark = next((key for key in members if key != "text"), None)
+            if mark is not None and best.score < 4:
+                best = Match(4, f"a block with member {mark!r} @ {where}")
+            elif members and best.score < 3:
+                best = Match(3, f"text blocks without type @ {where}")
+        return best
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+        as_object(entry, "a message", path)
+        role_name = need(entry, "role", str, "a string", path)
+        role = _ROLES.get(role_name)
+        if role is None:
+            reason = f"unknown role {role_name!r} (expected user or assistant)"
+            raise FormatError(reason, f"{path}.role")
+        content = need(entry, "content", object, "an array", path)
+        blocks, codes = _decode_blocks(content, f"{path}.content", role_name)
+        fields: dict[str, Any] = {}
+        if extra := rest(entry, _KNOWN, path):
+            fields["extra"] = extra
+            if isinstance(extra.get("id"), str):
+                fields["id"] = extra["id"]
+        layout = Layout(NAME, codes="".join(codes))
+        if any(isinstance(block, ToolResult) for block in blocks):
+            return split_results(blocks, codes, layout, fields)
+        kind = kind_of(blocks)
+        return (Message(role, tuple(blocks), kind=kind, layout=str(layout), **fields),)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`.
+
+        Neighbours of one side become one message (BR-03, BR-06), unless all of them
+        came from the wire.
+        """
+        messages = with_call_ids(messages, _everywhere)
+        ids = CallIds(messages, frozenset({NAME}), _LEGAL_ID)
+        entries: list[Any] = []
+        before: Message | None = None
+        for message in messages:
+            if message.kind in DISPLAY_KINDS:
+                continue
+            layout = Layout.of(message.layout, NAME)
+            content = _content(message, layout, ids)
+            if content is None:
+                continue
+            extra = message.extra if is_own(message, NAME) else EMPTY
+            if layout.joined and shares_entry(before, extra):
+                last = entries[-1]
+                last["content"] = weave(last["content"], content, layout.positions)
+            elif joins_foreign(before, message, NAME, users=True):
+                entries[-1]["content"] += content
+            else:
+                entry = {"role": _wire_role(message), "content": content}
+                entry |= {key: thaw(value) for key, value in extra.items()}
+                entries.append(entry)
+            before = message
+        return entries
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """A list of system blocks as one system message."""
+        blocks, codes = _decode_blocks(system, path, "system")
+        layout = str(Layout(NAME, codes="".join(codes)))
+        return (Message(Role.SYSTEM, tuple(blocks), layout=layout),)
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """A body; the leading system messages become `system`, tools `toolConfig`."""
+        sent = [m for m in messages if m.kind not in DISPLAY_KINDS]
+        leading = 0
+        while leading < len(sent) and sent[leading].role is Role.SYSTEM:
+            leading += 1
+        body: dict[str, Any] = {}
+        if leading:
+            parts = self.encode(sent[:leading])
+            body["system"] = [block for part in parts for block in part["content"]]
+        body["messages"] = self.encode(sent[leading:])
+        if tools is not None:
+            body["toolConfig"] = tools if isinstance(tools, dict) else {"tools": tools}
+        return body
+
+    def losses(self, message: Message) -> list[str]:
+        """Others' reasoning, opaque blocks and addresses that Bedrock cannot open."""
+        origin = origin_of(message)
+        lost = [
+            *host_losses(message),
+            *key_losses(message, NAME),
+            *opaque_losses(message, NAME),
+            *argument_losses(message),
+        ]
+        for block in flat_blocks(message.content):
+            if isinstance(block, Thinking):
+                sealed = block.signature is not None or block.data is not None
+                if origin not in _SIGNED or not (sealed or origin == NAME):
+                    lost.append("reasoning that no model on Bedrock signed")
+            elif isinstance(block, (Image, Document)) and origin != NAME:
+                url = block.url or ""
+                text = block.text if isinstance(block, Document) else None
+                inline = block.data is not None or text is not None
+                if not inline and not url.startswith(("s3://", "data:")):
+                    lost.append("an image or file that is not inline and not in S3")
+        return lost
+
+
+def _everywhere(_message: Message) -> bool:
+    return True
+
+
+def _decode_blocks(content: Any, path: str, role: str) -> tuple[list[Block], list[str]]:
+    blocks: list[Block] = []
+    codes: list[str] = []
+    for nth, block in enumerate(as_array(content, "'content'", path)):
+        made, code = decode_block(block, f"{path}[{nth}]", role)
+        blocks.append(made)
+        codes.append(code)
+    return blocks, codes
+
+
+def _content(message: Message, layout: Layout, ids: CallIds) -> list[Any] | None:
+    """The wire content; none if nothing of it can be said."""
+    if layout is not NO_LAYOUT:
+        writer = BlockWriter(ids, own=True, exact=True, signed=True)
+        return writer.write(message.content, layout.codes)
+    writer = BlockWriter(
+        ids,
+        own=is_own(message, NAME),
+        exact=False,
+        signed=origin_of(message) in _SIGNED,
+    )
+    content = writer.write(results_first(message))
+    if not content and message.content:
+        return None
+    return content or [{"text": ""}]
+
+
+def _misfit(entry: Any) -> str | None:
+    """Why an entry cannot be a message, if so."""
+    if not isinstance(entry, dict):
+        return "not an object"
+    role, content = entry.get("role"), entry.get("content")
+    if not isinstance(role, str) or role not in _ROLES:
+        return f"no role of Bedrock: {role!r}"
+    if not isinstance(content, (list, tuple)):
+        return "'content' is no list"
+    for block in content[:50]:
+        if not isinstance(block, dict) or "type" in block:
+            return "a block that is no object, or has a type"
+        if not block.keys() & MEMBERS and "text" not in block:
+            return "a block without a member of Bedrock"
+    return None
+
+
+def _wire_role(message: Message) -> str:
+    if message.role is Role.SYSTEM:
+        return "system"
+    is_model = message.role in {Role.ASSISTANT, Role.TOOL_CALL}
+    return "assistant" if is_model else "user"
