@@ -17,8 +17,8 @@ from ._anthropic_turns import (
     open_round,
 )
 from ._base import Findings, Policy, Profile, Request, describe
-from ._images import INLINE_LIMIT, check_images
-from ._shared import blank, filled, items, role_of
+from ._images import check_images
+from ._shared import bad_role, blank, filled, items, role_of
 
 MOST_MESSAGES = 100_000
 MOST_MARKS = 4
@@ -64,7 +64,7 @@ def _check_message(request: Request, nth: int, found: Findings) -> None:
     entry, path = request.entries[nth], request.at(nth)
     role = role_of(entry)
     if role not in ("user", "assistant", "system"):
-        found.add("AN-02", f"{path}.role", f"the role is {describe(role)}")
+        found.add("AN-02", path, bad_role(entry))
         return
     content = entry.get("content")
     where = f"{path}.content"
@@ -137,7 +137,7 @@ def _check_block(
                 server_calls.add(value["id"])
         case str() if kind.endswith("_tool_result"):
             call_id = value.get("tool_use_id")
-            if call_id not in server_calls:
+            if not isinstance(call_id, str) or call_id not in server_calls:
                 what = (
                     f"the {kind} of {describe(call_id)} has no server_tool_use "
                     "before it"

@@ -227,6 +227,9 @@ def open_request(value: Any, key: str, model: str | None = None) -> Request:
         reason = f"a request is an object or a list of messages, not {describe(value)}"
         raise FormatError(reason, "$")
     entries = value.get(key)
+    if key == "input" and isinstance(entries, str):
+        # The Responses API takes plain text for a single user message.
+        entries = [{"role": "user", "content": entries}]
     if not isinstance(entries, (list, tuple)):
         found = describe(entries) if key in value else "nothing"
         reason = f"a request needs a list under {key!r}, found {found}"

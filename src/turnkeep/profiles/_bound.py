@@ -5,13 +5,14 @@ Works on pieces: the blocks of a list in order, however its format spells them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from turnkeep.model import same
+
+from ._shared import key_of
 
 
 @attrs.frozen
@@ -59,7 +60,7 @@ def first_unbound(
         before: The pieces of the list it was cut from.
         frame: What changed around the list (system text, tools), in words.
     """
-    known = {_key(piece) for piece in before if piece.thinking}
+    known = {key_of(piece.value) for piece in before if piece.thinking}
     change = frame
     cursor = kept_so_far = 0
     gap = False
@@ -78,14 +79,10 @@ def first_unbound(
                 change = "thinking between it and an earlier kept block is gone"
             if change is None and not matches:
                 change = f"what stood before {piece.path} is gone or differs"
-            if change is not None and _key(piece) in known:
+            if change is not None and key_of(piece.value) in known:
                 return Unbound(piece.path, change)
             kept_so_far += 1
             gap = False
         elif not matches and change is None:
             change = f"{piece.path} is not what stood there before"
     return None
-
-
-def _key(piece: Piece) -> str:
-    return json.dumps(piece.value, sort_keys=True, default=repr)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
 from ._chat import check_messages, pairing_rules
-from ._shared import FUNCTION_NAME, inside, items
+from ._shared import FUNCTION_NAME, bad_role, inside, items, role_of
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 MOST_IMAGES = 500
@@ -105,12 +105,9 @@ def check(request: Request, found: Findings) -> None:
     images = 0
     for nth, entry in enumerate(request.entries):
         path = request.at(nth)
-        role = entry.get("role") if isinstance(entry, Mapping) else None
-        if not isinstance(entry, Mapping):
-            found.add("OC-02", path, f"the message is {describe(entry)}, not an object")
-            continue
+        role = role_of(entry)
         if role not in ROLES:
-            found.add("OC-02", f"{path}.role", f"the role is {describe(role)}")
+            found.add("OC-02", path, bad_role(entry))
             continue
         _check_name(entry, path, found)
         if role == "function":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from turnkeep.model import same
+
+from ._base import describe
 
 FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What OpenAI, Mistral and Bedrock accept as the name of a tool."""
@@ -41,9 +45,17 @@ def inside(entry: Any, key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def role_of(entry: Any) -> Any:
-    """The role an entry states; none where it is not an object."""
-    return entry.get("role") if isinstance(entry, Mapping) else None
+def role_of(entry: Any) -> str | None:
+    """The role an entry states; none where it states none in text."""
+    role = entry.get("role") if isinstance(entry, Mapping) else None
+    return role if isinstance(role, str) else None
+
+
+def bad_role(entry: Any) -> str:
+    """In words, that an entry has none of the roles it may have."""
+    if isinstance(entry, Mapping):
+        return f"the role is {describe(entry.get('role'))}"
+    return f"the message is {describe(entry)}, not an object"
 
 
 def name_list(ids: Iterator[str] | list[str]) -> str:
@@ -67,3 +79,35 @@ def first_stray(kept: list[tuple[str, Any]], before: list[Any]) -> str | None:
             return path
         cursor += 1
     return None
+
+
+class InOrder:
+    """Finds values again in the order in which they stood, each at most once.
+
+    All look-ups together are linear in the number of values.
+
+    >>> places = InOrder(["a", "b", "a"])
+    >>> places.take("b"), places.take("a"), places.take("b")
+    (1, 2, None)
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._places: dict[str, deque[int]] = {}
+        self._next = 0
+        for nth, key in enumerate(keys):
+            self._places.setdefault(key, deque()).append(nth)
+
+    def take(self, key: str) -> int | None:
+        """The next place of *key* behind the one taken last, if there is one."""
+        places = self._places.get(key, deque())
+        while places:
+            nth = places.popleft()
+            if nth >= self._next:
+                self._next = nth + 1
+                return nth
+        return None
+
+
+def key_of(value: Any) -> str:
+    """A text that is equal for equal JSON values."""
+    return json.dumps(value, sort_keys=True, default=repr)

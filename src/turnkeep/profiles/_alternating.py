@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from . import _models
+from ._base import Findings, Policy, Profile, Request, Rule, by_number
+from ._shared import bad_role, items, role_of
+
+
+@attrs.frozen
+class Template:
+    """What the chat template of one family of local models demands."""
+
+    name: str
+    roles: tuple[str, ...] = ("system", "user", "assistant", "tool")
+    alternates: bool = False
+    one_call: bool = False
+    needs_user: bool = False
+
+
+TEMPLATES: Final = {
+    template.name: template
+    for template in (
+        Template("any", alternates=True, needs_user=True),
+        Template("gemma2", roles=("user", "assistant"), alternates=True),
+        Template("mistral", alternates=True),
+        Template("llama3", one_call=True),
+        Template("qwen", needs_user=True),
+    )
+}
+"""The templates known by name; `any` is what most of them accept."""
+
+RULES = by_number(
+    Rule(
+        "AL-01",
+        "The list is not empty.",
+        "Send at least one message.",
+        sources=("chat templates",),
+    ),
+    Rule(
+        "AL-02",
+        "There is no system role.",
+        "Put the instructions at the start of the first user message.",
+        error="System role not supported",
+        sources=("the template of Gemma 1 and 2",),
+        models="Gemma 1 and 2",
+    ),
+    Rule(
+        "AL-03",
+        "System messages stand only at the beginning.",
+        "Move the text to the start of the list.",
+        error="System message must be at the beginning.",
+        sources=("raullenchai/Rapid-MLX#1543",),
+    ),
+    Rule(
+        "AL-04",
+        "There are no other roles than the template knows.",
+        "Use the roles user and assistant (and system and tool where the template has "
+        "them).",
+        error="Only user and assistant roles are supported!",
+        sources=("chat templates",),
+    ),
+    Rule(
+        "AL-05",
+        "User and assistant messages alternate, starting with the user's; tool "
+        "messages and assistant messages with calls do not count.",
+        "Join messages of one role, or put an assistant message between two user "
+        "messages.",
+        error="Conversation roles must alternate user/assistant/user/assistant/...",
+        sources=("live probe of templates",),
+        models="Gemma 1 and 2, Mistral",
+    ),
+    Rule(
+        "AL-06",
+        "A tool message stands only behind an assistant message with calls.",
+        "Drop the result, or bring back the message that made the call.",
+        error="Message has tool role, but there was no previous assistant message with "
+        "a tool call!",
+        sources=("cubist38/mlx-openai-server#205",),
+    ),
+    Rule(
+        "AL-07",
+        "No assistant message is empty.",
+        "Leave the message out.",
+        sources=("chat templates",),
+    ),
+    Rule(
+        "AL-08",
+        "A message makes one tool call.",
+        "Send each call in a message of its own, with its result behind it.",
+        error="This model only supports single tool-calls at once!",
+        sources=("the template of Llama 3",),
+        models="Llama 3.x",
+    ),
+    Rule(
+        "AL-09",
+        "At least one user message is left.",
+        "Keep a user message.",
+        error="No user query found in messages.",
+        sources=("the template of Qwen3.5",),
+        models="Qwen3.5 and later",
+    ),
+    Rule(
+        "AL-10",
+        "The list does not end on unanswered calls.",
+        "Add the results, or drop the message with the calls.",
+        error="Cannot continue an assistant message that contains tool calls.",
+        sources=("chat templates",),
+    ),
+    Rule(
+        "AL-s1",
+        "The list does not end on an assistant message.",
+        "End with a user message.",
+        sources=("chat templates",),
+    ),
+    Rule(
+        "AL-s2",
+        "Every call is followed by its result.",
+        "Put the results right behind the message with the calls.",
+        sources=("chat templates",),
+    ),
+    Rule(
+        "AL-s3",
+        "The list does not start on a call.",
+        "Start with a user message.",
+        sources=("chat templates",),
+    ),
+)
+
+
+def _check(template: Template, request: Request, found: Findings) -> None:
+    entries = request.entries
+    if not entries:
+        found.add("AL-01", request.path, "there are no messages")
+        return
+    others = users = calling = False
+    for nth, entry in enumerate(entries):
+        role, path = role_of(entry), request.at(nth)
+        if role == "system" and "system" not in template.roles:
+            found.add("AL-02", path, "a system message stands in the list")
+        elif role not in template.roles:
+            found.add("AL-04", path, bad_role(entry))
+        elif role == "system" and others:
+            found.add("AL-03", path, "a system message stands behind other messages")
+        elif role == "tool" and not calling:
+            found.add("AL-06", path, "no assistant message with calls stands before it")
+        elif role == "assistant":
+            _check_assistant(entry, path, template, found)
+            if not others and calls_of(entry):
+                found.add("AL-s3", path, "the list starts on a call")
+        calling = bool(calls_of(entry)) if role == "assistant" else calling
+        users = users or role == "user"
+        others = others or role != "system"
+    if template.needs_user and not users:
+        found.add("AL-09", request.path, "the list has no user message")
+    if template.alternates:
+        _check_alternation(request, found)
+    _check_results(request, found)
+
+
+def calls_of(entry: Any) -> int:
+    """How many calls a message makes."""
+    return len(items(entry.get("tool_calls"))) if isinstance(entry, Mapping) else 0
+
+
+def _check_assistant(
+    entry: Mapping[str, Any], path: str, template: Template, found: Findings
+) -> None:
+    calls = calls_of(entry)
+    if not calls and not entry.get("content"):
+        found.add("AL-07", path, "the assistant message says nothing")
+    if template.one_call and calls > 1:
+        found.add("AL-08", f"{path}.tool_calls", f"the message makes {calls} calls")
+
+
+def _check_alternation(request: Request, found: Findings) -> None:
+    expected = "user"
+    for nth, entry in enumerate(request.entries):
+        role = role_of(entry)
+        if role not in ("user", "assistant"):
+            continue
+        if role == "assistant" and calls_of(entry):
+            continue
+        if role != expected:
+            what = f"a {role} message stands where a {expected} message is expected"
+            found.add(
+                "AL-05", request.at(nth), what.replace("a assistant", "an assistant")
+            )
+        expected = "assistant" if role == "user" else "user"
+
+
+def _check_results(request: Request, found: Findings) -> None:
+    last = len(request.entries) - 1
+    for nth, entry in enumerate(request.entries):
+        if role_of(entry) != "assistant":
+            continue
+        calls, path = calls_of(entry), request.at(nth)
+        if nth == last:
+            if calls:
+                found.add("AL-10", path, "the list ends on calls without results")
+            else:
+                found.add("AL-s1", path, "the list ends on an assistant message")
+        elif calls > _results_behind(request.entries, nth, calls):
+            found.add("AL-s2", path, "a call has no result right behind it")
+
+
+def _results_behind(entries: Sequence[Any], nth: int, most: int) -> int:
+    return sum(role_of(entry) == "tool" for entry in entries[nth + 1 : nth + 1 + most])
+
+
+_TRIMS = (
+    (
+        "User and assistant messages must alternate (AL-05): dropping one leaves equal "
+        "neighbours. turnkeep joins them; where an island leaves a user message behind "
+        "tool results it keeps the turn's answer, or adds a marked bridge message."
+    ),
+    (
+        "System text stands at the beginning (AL-03), or nowhere (AL-02). Summaries go "
+        "into the first user message where it does."
+    ),
+    (
+        "A template may refuse a list without any user message (AL-09). turnkeep never "
+        "drops the newest question."
+    ),
+    "Llama 3 takes one call a message (AL-08).",
+)
+
+
+def profile(model: str | None = None, template: str | None = None) -> Profile:
+    """The profile of a local chat template, named or guessed from the model's name.
+
+    Raises:
+        KeyError: No template has that name.
+    """
+    chosen = TEMPLATES[template or _models.template_of(model) or "any"]
+
+    def check(request: Request, found: Findings) -> None:
+        """Check a request against the template; linear in its size."""
+        _check(chosen, request, found)
+
+    return Profile(
+        name="alternating" if chosen.name == "any" else f"alternating/{chosen.name}",
+        title=f"Local chat template ({chosen.name})",
+        formats=("openai", "ollama", "mistral", "deepseek"),
+        list_key="messages",
+        rules=RULES,
+        policy=Policy(
+            results="after-call",
+            alternates=chosen.alternates,
+            first_user=chosen.alternates,
+            needs_user=True,
+            last_user=True,
+            system_places="start" if "system" in chosen.roles else "never",
+            one_call_per_message=chosen.one_call,
+            user_after_tool_ok=not chosen.alternates,
+            tool_messages_ok="tool" in chosen.roles,
+        ),
+        check=check,
+        model=model,
+        trims=_TRIMS,
+    )
