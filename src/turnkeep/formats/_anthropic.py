@@ -14,7 +14,7 @@ from turnkeep.model import (
     thaw,
 )
 
-from ._anthropic_blocks import NAME, decode_text
+from ._anthropic_decode import NAME, decode_text
 from ._anthropic_messages import (
     ROLES,
     MessageWriter,

@@ -9,7 +9,8 @@ from typing import Any, Final
 from turnkeep.errors import FormatError
 from turnkeep.model import Document, Image, Message, Role, Text, Thinking
 
-from ._anthropic_blocks import NAME, BlockWriter, decode_blocks, is_plain
+from ._anthropic_decode import NAME, decode_blocks, is_plain
+from ._anthropic_encode import BlockWriter
 from ._base import origin_of
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from ._shape import json_type
@@ -37,6 +38,8 @@ OWN: Final = frozenset({NAME, "claude-code"})
 
 SIGNED: Final = frozenset({NAME, "claude-code", "bedrock", None})
 """Origins whose signatures can be Anthropic's (Bedrock serves the same models)."""
+
+_ID_OWNERS: Final = frozenset({*OWN, "bedrock"})
 
 LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 """Rule AN-15."""
@@ -95,17 +98,9 @@ class MessageWriter:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         """See the class."""
-        ids = CallIds(messages, frozenset({*OWN, "bedrock"}), LEGAL_ID)
-        self._exact = BlockWriter(ids, own=True, exact=True, signed=True)
-        self._writers = {
-            origin: BlockWriter(
-                ids,
-                own=origin in {*OWN, None},
-                exact=False,
-                signed=origin in SIGNED,
-            )
-            for origin in (*SIGNED, "")
-        }
+        self._ids = CallIds(messages, _ID_OWNERS, LEGAL_ID)
+        self._exact = BlockWriter(self._ids, own=True, exact=True, signed=True)
+        self._writers: dict[str | None, BlockWriter] = {}
 
     def content(self, message: Message, layout: Layout) -> Any:
         """The wire content, text or a list; none if nothing of it can be said.
@@ -118,7 +113,14 @@ class MessageWriter:
                 return blocks[0].text  # type: ignore[union-attr]
             return self._exact.write(blocks, iter(layout.codes))
         origin = origin_of(message)
-        writer = self._writers.get(origin, self._writers[""])
+        writer = self._writers.get(origin)
+        if writer is None:
+            writer = self._writers[origin] = BlockWriter(
+                self._ids,
+                own=origin in OWN or origin is None,
+                exact=False,
+                signed=origin in SIGNED,
+            )
         content = writer.write(results_first(message))
         if len(content) == 1 and content[0].keys() == {"type", "text"}:
             return content[0]["text"]

@@ -19,7 +19,8 @@ from turnkeep.model import (
 )
 
 from ._base import Envelope, Match, is_own, origin_of
-from ._bedrock_blocks import MEMBERS, NAME, BlockWriter, decode_block
+from ._bedrock_decode import MEMBERS, NAME, decode_block
+from ._bedrock_encode import BlockWriter
 from ._body import open_body
 from ._ids import with_call_ids
 from ._joins import joins_foreign, shares_entry

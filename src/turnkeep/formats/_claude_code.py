@@ -82,9 +82,8 @@ class ClaudeCode:
             where = f"$[{nth}]"
             if not isinstance(line, dict) or not isinstance(line.get("type"), str):
                 return Match(0, f"a line that is no object with a type @ {where}")
-            if "role" in line or ("content" in line and "message" not in line):
-                if not line.keys() & _LINKS:
-                    return Match(0, f"an entry with a role of its own @ {where}")
+            if "role" in line and not line.keys() & _LINKS:
+                return Match(0, f"an entry with a role of its own @ {where}")
             if is_message(line) and isinstance(line.get("message"), dict):
                 best = Match(4, f"a line that wraps a message @ {where}")
             elif line["type"] in _TYPES and line.keys() & _LINKS and best.score == 0:

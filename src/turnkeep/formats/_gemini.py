@@ -20,7 +20,8 @@ from turnkeep.model import (
 
 from ._base import Envelope, Match, is_own
 from ._body import open_body
-from ._gemini_parts import NAME, SIGNATURES, PartWriter, decode_part
+from ._gemini_decode import NAME, SIGNATURES, decode_part
+from ._gemini_encode import PartWriter
 from ._joins import joins_foreign, shares_entry
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from ._shape import as_array, as_object, json_type, sample
