@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from turnkeep.api import TokenCount, count, fit, plan, trim_messages
     from turnkeep.budgets import Budget, Prices
+    from turnkeep.conversation import CallState, Conversation, PendingCall, Window
     from turnkeep.errors import (
         AlreadyResolvedError,
         AmbiguousCallError,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "turnkeep.api": ("TokenCount", "count", "fit", "plan", "trim_messages"),
     "turnkeep.budgets": ("Budget", "Prices"),
+    "turnkeep.conversation": ("CallState", "Conversation", "PendingCall", "Window"),
     "turnkeep.errors": (
         "AlreadyResolvedError",
         "AmbiguousCallError",

@@ -7,7 +7,7 @@ the history.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 import attrs
@@ -16,19 +16,23 @@ from turnkeep.budgets import Budget, share_of
 from turnkeep.errors import BudgetExceededError, Held, OpenCallError, StrategyError
 from turnkeep.index import History
 from turnkeep.model import Message
-from turnkeep.placing import Order, Placement, place, runs_of
+from turnkeep.placing import Placement, place, runs_of
 from turnkeep.plans import (
+    Batch,
     Cause,
     Drop,
     Edit,
     Insert,
     Inserted,
+    Note,
     Plan,
     Refused,
     Replace,
+    Reserve,
     Summarise,
 )
 from turnkeep.strategies import DEFAULT, Strategy
+from turnkeep.turns import HIDDEN, SYSTEM
 
 Overflow: TypeAlias = Literal["raise", "send"]
 OpenCalls: TypeAlias = Literal["stand-in", "keep", "raise"]
@@ -54,9 +58,31 @@ class Terms:
     on_overflow: Overflow = "raise"
     open_calls: OpenCalls = "stand-in"
 
+    trigger_at: int | None = None
+    """Tokens from which to prune, instead of the budget's trigger."""
+
     grid: bool = False
     """Whether the depth of a cut is a pure function of the log, so that two processes
     with the same history send the same prefix (plain lists with a target below 1)."""
+
+
+@attrs.frozen
+class Memory:
+    """What a conversation keeps of its last plan, so that the next window begins alike.
+
+    Holds as long as the history only grows.
+    """
+
+    dropped: bytes
+    """One byte a step: 0 kept, else the place of its cause in *causes*."""
+    causes: tuple[str, ...]
+    replaced: Mapping[int, tuple[Message, str]]
+    inserted: tuple[Inserted, ...]
+
+    @property
+    def only_drops(self) -> bool:
+        """Whether nothing was edited or added."""
+        return not self.replaced and not self.inserted
 
 
 class Draft:
@@ -70,6 +96,7 @@ class Draft:
         "inserted",
         "refused",
         "replaced",
+        "reserved",
         "tokens",
         "warnings",
     )
@@ -86,8 +113,50 @@ class Draft:
         """Messages of ours other than stand-ins."""
         self.refused: list[Refused] = []
         self.warnings: list[str] = []
+        self.reserved: Reserve | None = None
+        """Room kept for a message that is written when the cut is known."""
         self.tokens = tokens
         self._changes: dict[int, int] = {}
+
+    def resume(self, memory: Memory) -> None:
+        """Begin where the last plan ended; what is held by now comes back.
+
+        Costs what is kept.
+        """
+        history, steps = self.history, self.history.grouping.steps
+        dropped = bytearray(memory.dropped[:steps])
+        dropped.extend(bytes(steps - len(dropped)))
+        for step in (*history.held, *history.soft):
+            dropped[step] = 0
+        for group in history.grouping.ties.values():
+            if not all(dropped[step] for step in group):
+                for step in group:
+                    dropped[step] = 0
+        self.dropped = dropped
+        self.causes = list(memory.causes)
+        pins = history.rules.pins
+        for index, (content, cause) in memory.replaced.items():
+            if index not in pins and index not in history.gone:
+                self.replaced[index] = (content, cause)
+                cost = history.source.cost(content)
+                self._changes[index] = cost - history.message_tokens(index)
+        self.inserted = list(memory.inserted)
+        self.tokens = sum(item.tokens for item in self.inserted)
+        self.tokens += sum(
+            self.step_tokens(step) for step in range(steps) if not dropped[step]
+        )
+
+    def memory(self) -> Memory | None:
+        """What the next plan may begin with."""
+        if self.dropped is None and not self.replaced and not self.inserted:
+            return None
+        dropped = self.dropped or bytes(self.history.grouping.steps)
+        return Memory(
+            bytes(dropped),
+            tuple(self.causes),
+            dict(self.replaced),
+            tuple(self.inserted),
+        )
 
     def code(self, cause: str) -> int:
         """The byte that stands for *cause* (the 255th and later share the last)."""
@@ -134,11 +203,15 @@ class Draft:
             self.tokens -= freed
         return freed
 
-    def would_free(self, index: int, content: Message) -> bool:
-        """Whether sending *content* instead makes the message smaller than it is."""
+    def would_free(self, index: int, content: Message) -> int:
+        """Tokens that sending *content* instead would free, as the message is now."""
         history = self.history
         change = history.source.cost(content) - history.message_tokens(index)
-        return change < self._changes.get(index, 0)
+        return self._changes.get(index, 0) - change
+
+    def edited(self, index: int) -> Message | None:
+        """What is sent for a message that an edit has replaced."""
+        return self.replaced[index][0] if index in self.replaced else None
 
     def insert(self, content: Message, after: int, cause: str) -> None:
         """Add a message of ours behind the message *after*."""
@@ -173,8 +246,11 @@ def make_plan(
     budget: Budget,
     strategy: Strategy | None = None,
     terms: Terms | None = None,
+    memory: Memory | None = None,
 ) -> Plan:
     """Decide what of *history* is sent under *budget*.
+
+    With *memory* it begins where an earlier plan of the same history ended.
 
     With the default strategy it counts about what is kept, from the newest end; with
     any other it counts the history once. Planning itself is linear in the steps.
@@ -184,7 +260,8 @@ def make_plan(
         OpenCallError: A call is open and the terms say `open_calls="raise"`.
         StrategyError: The strategy proposed something that is not an edit.
     """
-    return _Planner(history, budget, strategy or DEFAULT, terms or Terms()).plan()
+    planner = _Planner(history, budget, strategy or DEFAULT, terms or Terms())
+    return planner.plan(memory)
 
 
 def _links(message: Message) -> tuple[object, ...]:
@@ -209,9 +286,12 @@ class _Planner:
         self.fixed = sum(item.tokens for item in terms.fixed)
         self.available = budget.available(tools=self.fixed, margin=terms.margin)
         self.trigger = share_of(self.available, budget.trigger)
+        if terms.trigger_at is not None:
+            self.trigger = terms.trigger_at
         self.target = share_of(self.available, budget.goal(terms.default_target))
 
-    def plan(self) -> Plan:
+    def plan(self, memory: Memory | None) -> Plan:
+        """Decide."""
         history = self.history
         if self.terms.open_calls == "raise":
             self._refuse_open_calls()
@@ -220,12 +300,21 @@ class _Planner:
             if self.available < 0:
                 self._overflow(draft)
             return self._finish(draft, pruned=False)
+        if memory is not None:
+            draft.resume(memory)
+        else:
+            draft.tokens = -1
         if self._limited or self.strategy != DEFAULT:
             pruned = self._prune_by_edits(draft)
+        elif memory is not None and draft.tokens <= self.trigger:
+            pruned = False
         else:
+            draft = Draft(history)
             pruned = self._prune_from_newest(draft)
         if draft.tokens > self.available:
             self._last_resort(draft)
+        if not self._within_limits(draft):
+            self._over_limit(draft)
         if pruned and self.target < draft.tokens <= self.available:
             draft.warnings.append(
                 f"the target of {self.target} tokens was missed: {draft.tokens} cannot "
@@ -341,16 +430,57 @@ class _Planner:
 
     def _prune_by_edits(self, draft: Draft) -> bool:
         history = self.history
-        draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+        if draft.tokens < 0:
+            draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
         if draft.tokens <= self.trigger and self._within_limits(draft):
             return False
-        target = self.target
-        view = history.view(available=self.available, target=target)
-        for edit in self.strategy.propose(view):
-            self._take(draft, edit)
-            if draft.tokens <= target and self._within_limits(draft):
+        view = history.view(
+            available=self.available, target=self.target, progress=draft
+        )
+        # A strategy that never ends must not hang the caller.
+        limit = 1_000 + 20 * len(history.grouping)
+        for nth, edit in enumerate(self.strategy.propose(view)):
+            if nth >= limit:
+                draft.warnings.append(f"the strategy was stopped after {nth} edits")
                 break
+            self._take(draft, edit)
+            if draft.tokens <= self._goal(draft) and self._within_limits(draft):
+                break
+        self._write_reserved(draft)
         return True
+
+    def _goal(self, draft: Draft) -> int:
+        """The target, less the room that is kept for a message to come."""
+        reserved = draft.reserved.tokens if draft.reserved is not None else 0
+        return self.target - reserved
+
+    def _write_reserved(self, draft: Draft) -> None:
+        """Add the message that room was kept for, if there is room and reason."""
+        reserve, room = draft.reserved, self.target - draft.tokens
+        if reserve is None or draft.dropped is None or room <= 0:
+            return
+        history, grouping = self.history, self.history.grouping
+        gone = [
+            index
+            for index, step in enumerate(grouping.step_of)
+            if draft.dropped[step] and grouping.kinds[index] != HIDDEN
+        ]
+        message = reserve.write(gone, min(room, reserve.tokens)) if gone else None
+        if message is not None and history.source.cost(message) <= room:
+            turn = grouping.turn_of(grouping.step_of[gone[0]])
+            draft.insert(message, self._place_before(turn), reserve.cause)
+
+    def _place_before(self, turn: int) -> int:
+        """The message behind which an insertion in front of *turn* stands.
+
+        Never in front of the system messages that lead the history.
+        """
+        grouping = self.history.grouping
+        turn = min(turn, grouping.turns - 1)
+        lead = 0
+        while lead < len(grouping) and grouping.kinds[lead] in (SYSTEM, HIDDEN):
+            lead += 1
+        return max(grouping.first[grouping.turn_first[turn]], lead) - 1
 
     def _within_limits(self, draft: Draft) -> bool:
         if not self._limited:
@@ -368,6 +498,16 @@ class _Planner:
                 self._take_drop(draft, edit)
             case Replace():
                 self._take_replace(draft, edit)
+            case Batch():
+                self._take_batch(draft, edit)
+            case Reserve():
+                if draft.reserved is None and 0 < edit.tokens < self.target:
+                    draft.reserved = edit
+                else:
+                    reason = "there is no room for it, or room is kept already"
+                    draft.refused.append(Refused(f"reserve {edit.tokens}", reason))
+            case Note():
+                draft.warnings.append(edit.text)
             case Insert():
                 self._take_insert(draft, edit)
             case Summarise():
@@ -395,29 +535,48 @@ class _Planner:
         draft.drop(free, edit.cause)
 
     def _take_replace(self, draft: Draft, edit: Replace) -> None:
+        if self._may_replace(draft, edit):
+            draft.replace(edit.message, edit.content, edit.cause)
+
+    def _may_replace(self, draft: Draft, edit: Replace) -> bool:
+        """Whether a replacement breaks no promise; notes it where it does."""
         history = self.history
         index = edit.message
         name = f"edit message {history.source.id(index)}"
-        if index in history.rules.pins:
-            draft.refused.append(Refused(name, "it is pinned"))
-            return
         if not draft.is_kept(history.grouping.step_of[index]) or index in history.gone:
-            return
+            return False
         old = history.mended.get(index) or history.source.message(index)
-        if _links(old) != _links(edit.content):
+        if index in history.rules.pins:
+            reason = "it is pinned"
+        elif _links(old) != _links(edit.content):
             reason = "it would cut calls from their results"
-            draft.refused.append(Refused(name, reason))
+        elif draft.would_free(index, edit.content) <= 0:
+            reason = "it would not get smaller"
+        else:
+            return True
+        draft.refused.append(Refused(name, reason))
+        return False
+
+    def _take_batch(self, draft: Draft, batch: Batch) -> None:
+        """As many of the edits as the target and the batch's own minimum demand."""
+        goal = self._goal(draft)
+        chosen: dict[int, Replace] = {}
+        freed = 0
+        for edit in batch.edits:
+            if freed >= batch.at_least and draft.tokens - freed <= goal:
+                break
+            if edit.message not in chosen and self._may_replace(draft, edit):
+                freed += draft.would_free(edit.message, edit.content)
+                chosen[edit.message] = edit
+        if freed < batch.at_least:
+            reason = f"they would free {freed} tokens, not {batch.at_least}"
+            draft.refused.append(Refused(f"a batch of {len(chosen)} edits", reason))
             return
-        if not draft.would_free(index, edit.content):
-            draft.refused.append(Refused(name, "it would not get smaller"))
-            return
-        draft.replace(index, edit.content, edit.cause)
+        for edit in chosen.values():
+            draft.replace(edit.message, edit.content, edit.cause)
 
     def _take_insert(self, draft: Draft, edit: Insert) -> None:
-        grouping = self.history.grouping
-        turn = min(edit.before_turn, grouping.turns - 1)
-        after = grouping.first[grouping.turn_first[turn]] - 1
-        draft.insert(edit.content, after, edit.cause)
+        draft.insert(edit.content, self._place_before(edit.before_turn), edit.cause)
 
     def _take_summary(self, draft: Draft, edit: Summarise) -> None:
         """The covered turns' free steps go together, if that makes it smaller."""
@@ -425,10 +584,17 @@ class _Planner:
         free = [
             step
             for turn in sorted(edit.turns)
-            for step in self._free_of(turn)
+            for step in (*self._free_of(turn), *self._summaries_of(turn))
             if draft.is_kept(step)
         ]
-        name = f"summarise turns {min(edit.turns)} to {max(edit.turns)}"
+        free += [
+            step
+            for step in edit.steps
+            if draft.is_kept(step)
+            and step not in history.held
+            and step not in history.soft
+        ]
+        name = f"summarise {len(edit.turns)} turns and {len(edit.steps)} steps"
         if not free:
             draft.refused.append(Refused(name, "nothing of them is free to go"))
             return
@@ -443,6 +609,13 @@ class _Planner:
         draft.drop(free, edit.cause)
         draft.insert(edit.content, after, edit.cause)
 
+    def _summaries_of(self, turn: int) -> Iterator[int]:
+        """Steps of a turn that are earlier summaries: only another one takes them."""
+        grouping = self.history.grouping
+        for step in grouping.steps_of(turn):
+            if step in self.history.summaries and step not in self.history.held:
+                yield step
+
     # -- what cannot go -------------------------------------------------------------
 
     def _last_resort(self, draft: Draft) -> None:
@@ -455,8 +628,9 @@ class _Planner:
             gone += len(draft.drop([step], Cause.LIMIT))
         if gone:
             draft.warnings.append(
-                f"{gone} steps of pinned turns had to go: only the pinned step, its "
-                "question and the turn's last step are held at any price"
+                f"{gone} steps that go last had to go: of a pinned turn only the pinned "
+                "step, the question and the last step are held at any price, and of "
+                "earlier summaries none is"
             )
         if draft.tokens > self.available:
             self._overflow(draft)
@@ -476,6 +650,33 @@ class _Planner:
             smallest=smallest,
             limit="tokens",
             held=self._blame(draft),
+        )
+
+    def _over_limit(self, draft: Draft) -> None:
+        """Too many turns or messages, and none of them may go."""
+        budget, grouping = self.budget, self.history.grouping
+        turns, messages = draft.kept_turns(), draft.kept_messages()
+        by_turns = budget.max_turns is not None and turns > budget.max_turns
+        limit = "turns" if by_turns else "messages"
+        needed = turns if by_turns else messages
+        allowed = (budget.max_turns if by_turns else budget.max_messages) or 0
+        if self.terms.on_overflow == "send":
+            draft.warnings.append(f"{needed} {limit} sent, though max is {allowed}")
+            return
+        held: dict[int, Held] = {}
+        for step in range(grouping.steps):
+            if draft.is_kept(step):
+                cause = self.history.held.get(step, "not_offered")
+                key = grouping.turn_of(step) if by_turns else step
+                size = 1 if by_turns else len(self.history.visible(step))
+                name = self.history.source.id(grouping.first[step])
+                held.setdefault(key, Held(name, cause, size))
+        raise BudgetExceededError(
+            needed=needed,
+            available=allowed,
+            smallest=needed,
+            limit=limit,
+            held=tuple(held.values()),
         )
 
     def _blame(self, draft: Draft) -> tuple[Held, ...]:
@@ -519,29 +720,21 @@ class _Planner:
             )
         if history.gone or history.mended:
             self._note_repairs(draft)
-        order: Order
-        order, moved = place(history, draft.dropped, added, terms.placement)
-        if moved:
-            names = ", ".join(history.source.id(index) for index in moved[:5])
-            draft.warnings.append(
-                f"{len(moved)} results moved to their call, as the provider demands: "
-                f"{names}"
-            )
         return Plan(
             tokens=draft.tokens + self.fixed,
             available=self.available,
             fixed=self.fixed,
             inserted=tuple(added),
             edits=edits,
-            moved=moved,
             warnings=tuple(draft.warnings),
             refused=tuple(draft.refused),
             exact=terms.exact,
             margin=terms.margin,
             pruned=pruned,
-            order=order,
             source=history.source,
             fingerprint=history.source.fingerprint(),
+            memory=draft.memory(),
+            make_order=lambda: place(history, draft.dropped, added, terms.placement),
             make_runs=lambda: runs_of(
                 history,
                 draft.dropped,

@@ -153,6 +153,11 @@ class History:
         return self._holds[1]
 
     @cached_property
+    def summaries(self) -> frozenset[int]:
+        """Steps that stand for earlier ones; only another summary replaces them."""
+        return frozenset(self.grouping.step_of[i] for i in self.grouping.summaries)
+
+    @cached_property
     def _holds(self) -> tuple[dict[int, str], frozenset[int]]:
         grouping, rules = self.grouping, self.rules
         held: dict[int, str] = {}
@@ -178,6 +183,8 @@ class History:
             question = grouping.question_of(grouping.turn_of(step))
             if question is not None:
                 held.setdefault(question, Cause.PENDING)
+        # What a summary stands for is gone from the list, so it goes last of all.
+        soft.update(self.summaries)
         self._hold_current(held)
         for group in grouping.ties.values():
             causes = [held[step] for step in group if step in held]
@@ -236,9 +243,28 @@ class History:
         """Whether there is nothing to send."""
         return self.grouping.newest is None
 
-    def view(self, *, available: int, target: int) -> HistoryView:
+    def view(
+        self, *, available: int, target: int, progress: Progress | None = None
+    ) -> HistoryView:
         """What a strategy may see."""
-        return HistoryView(self, available=available, target=target)
+        return HistoryView(self, available=available, target=target, progress=progress)
+
+
+class Progress(Protocol):
+    """How far the engine is, for strategies that look before they go on."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the window with the edits taken so far."""
+        ...
+
+    def is_kept(self, step: int) -> bool:
+        """Whether the step is still in the window."""
+        ...
+
+    def edited(self, index: int) -> Message | None:
+        """What is sent for a message that an edit has replaced."""
+        ...
 
 
 class StepView:
@@ -277,7 +303,8 @@ class StepView:
         """What holds it (a `Cause`), or nothing."""
         held = self._history.held.get(self.index)
         if held is None and self.index in self._history.soft:
-            return Cause.PINNED
+            is_summary = self.index in self._history.summaries
+            return Cause.SUMMARY if is_summary else Cause.PINNED
         return held
 
     @property
@@ -372,9 +399,19 @@ class HistoryView:
     size leaves it to the engine.
     """
 
-    def __init__(self, history: History, *, available: int, target: int) -> None:
+    def __init__(
+        self,
+        history: History,
+        *,
+        available: int,
+        target: int,
+        progress: Progress | None = None,
+    ) -> None:
         """A view of *history*; see the class."""
         self._history = history
+        self._progress = progress
+        self.claims: set[str] = set()
+        """Names of what may happen once a plan, such as a call of a summariser."""
         self.available = available
         """Tokens the budget leaves for messages."""
         self.target = target
@@ -399,6 +436,42 @@ class HistoryView:
     def message(self, index: int) -> Message:
         """One message."""
         return self._history.source.message(index)
+
+    @cached_property
+    def messages(self) -> Sequence[Message]:
+        """All messages, in order; costs their number, once."""
+        return list(map(self._history.source.message, range(len(self))))
+
+    def __len__(self) -> int:
+        """Number of messages."""
+        return len(self._history.grouping)
+
+    def current(self, index: int) -> Message:
+        """A message as the window has it by now: mended, and as edits left it.
+
+        Edits build on this, so that a second one does not undo the first.
+        """
+        edited = self._progress and self._progress.edited(index)
+        history = self._history
+        return edited or history.mended.get(index) or history.source.message(index)
+
+    def is_kept(self, step: int) -> bool:
+        """Whether the step is still in the window by now."""
+        return self._progress is None or self._progress.is_kept(step)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the window by now, edits taken so far included.
+
+        Costs the number of steps where no plan is in the making.
+        """
+        if self._progress is None:
+            return sum(map(self._history.tokens, range(self._history.grouping.steps)))
+        return self._progress.tokens
+
+    def step_of(self, index: int) -> int:
+        """The step of a message."""
+        return self._history.grouping.step_of[index]
 
     def message_tokens(self, index: int) -> int:
         """Tokens of one message."""

@@ -35,6 +35,8 @@ class Cause(StrEnum):
     """Only the hard budget demanded it: the rest of a pinned turn."""
     SUMMARY = "summary"
     """A summary stands for it."""
+    DIGEST = "digest"
+    """A list of the ids and names of what went stands for it."""
     REPAIR = "repair"
     """It would have been refused: an orphan, a duplicate."""
     RESOLVED = "resolved"
@@ -87,6 +89,38 @@ class Replace:
 
 
 @attrs.frozen
+class Batch:
+    """Replacements that only pay together: all that is needed of them, or none."""
+
+    edits: tuple[Replace, ...]
+    """Taken in their order until the target is met and *at_least* is freed."""
+    at_least: int
+    """Tokens they must free in all; below that none is taken."""
+
+
+@attrs.frozen
+class Reserve:
+    """Keep room for a message that can only be written when the cut is known.
+
+    The engine cuts *tokens* deeper, then asks for the message and adds it if it fits
+    the room that is left below the target.
+    """
+
+    tokens: int
+    write: Callable[[Sequence[int], int], Message | None]
+    """From the indexes of the dropped messages, oldest first, and the room in tokens,
+    to the message; `None` for none."""
+    cause: str
+
+
+@attrs.frozen
+class Note:
+    """Something the caller should know; it becomes a warning of the plan."""
+
+    text: str
+
+
+@attrs.frozen
 class Insert:
     """Add a message of ours in front of what is kept from a turn on."""
 
@@ -98,14 +132,16 @@ class Insert:
 
 @attrs.frozen
 class Summarise:
-    """Let whole turns go together and send *content* for them."""
+    """Let whole turns (and single steps) go together and send *content* for them."""
 
     turns: tuple[int, ...]
     content: Message
     cause: str = Cause.SUMMARY
+    steps: tuple[int, ...] = ()
+    """Steps of turns that do not go whole: the beginning of a long tool loop."""
 
 
-Edit: TypeAlias = Drop | Replace | Insert | Summarise
+Edit: TypeAlias = Drop | Replace | Batch | Reserve | Note | Insert | Summarise
 
 
 @attrs.frozen
@@ -252,9 +288,6 @@ class Plan:
     edits: dict[int, tuple[Message, str, int]]
     """Messages that are sent changed: index -> (what is sent, cause, its tokens)."""
 
-    moved: tuple[int, ...]
-    """Results that are placed right behind their call, by index."""
-
     warnings: tuple[str, ...]
     """What the caller should know: a missed target, a mended history, ..."""
 
@@ -270,12 +303,25 @@ class Plan:
     pruned: bool
     """Whether anything had to go."""
 
-    order: Sequence[int | Inserted]
-    """The window: indexes of messages, and messages of ours."""
-
     source: PlanSource
     fingerprint: Any
+    memory: Any
     make_runs: Callable[[], tuple[Run, ...]]
+    make_order: Callable[[], tuple[Sequence[int | Inserted], tuple[int, ...]]]
+
+    @cached_property
+    def _placed(self) -> tuple[Sequence[int | Inserted], tuple[int, ...]]:
+        return self.make_order()
+
+    @property
+    def order(self) -> Sequence[int | Inserted]:
+        """The window: indexes of messages, and messages of ours."""
+        return self._placed[0]
+
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """Results that are placed right behind their call, by index."""
+        return self._placed[1]
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -348,6 +394,9 @@ class Plan:
             f"  add   {item.cause} {item.call_id or ''}".rstrip()
             for item in self.inserted
         ]
+        if self.moved:
+            names = ", ".join(map(self.source.id, self.moved[:5]))
+            lines.append(f"  move  {len(self.moved)} results to their call: {names}")
         lines += [f"  note  {warning}" for warning in self.warnings]
         return "\n".join(lines)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
-from turnkeep.model import INTERIM, PENDING, Message, PinScope, ToolResult, mark
+from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import Grouping, entry_of
@@ -36,11 +36,11 @@ class RuleCounter:
     def entry(self, entry: Any, message: Message, alone: bool) -> int:
         """See `Counter.entry`."""
         del entry, alone
-        return self._counter.message(marked(message))
+        return self._counter.message(as_sent(message))
 
     def made(self, message: Message) -> int:
         """See `Counter.made`."""
-        return self._counter.message(marked(message))
+        return self._counter.message(as_sent(message))
 
 
 class CallerCounter:
@@ -65,24 +65,6 @@ class CallerCounter:
     def made(self, message: Message) -> int:
         """See `Counter.made`."""
         return sum(map(self._call, self._format.encode([message])))
-
-
-def marked(message: Message) -> Message:
-    """*message* with the marker lines that every foreign format adds to its text."""
-    if not any(isinstance(b, ToolResult) and not b.final for b in message.content):
-        return message
-    blocks = tuple(
-        ToolResult(
-            block.tool_call_id,
-            mark(PENDING if block.pending else INTERIM, block.text),
-            tool_name=block.tool_name,
-            extra=block.extra,
-        )
-        if isinstance(block, ToolResult) and not block.final
-        else block
-        for block in message.content
-    )
-    return message.evolve(content=blocks, token_count=message.token_count)
 
 
 class ListSource:

@@ -41,6 +41,7 @@ from ._markers import (
     unmark,
 )
 from ._message import DISPLAY_KINDS, Message, PinScope, Role
+from ._sent import as_sent
 
 __all__ = [
     "BLOCK_TYPES",
@@ -72,6 +73,7 @@ __all__ = [
     "ToolResult",
     "UnfitValueError",
     "as_blocks",
+    "as_sent",
     "freeze",
     "join_text",
     "mark",

@@ -16,6 +16,7 @@ from ._document import (
     migrate,
 )
 from ._dump import BLOCK_FIELDS, MESSAGE_FIELDS, UNKNOWN, dump_block, dump_message
+from ._files import write_atomic
 from ._load import load_block, load_message
 from ._records import converter, structure, unstructure
 
@@ -38,4 +39,5 @@ __all__ = [
     "migrate",
     "structure",
     "unstructure",
+    "write_atomic",
 ]

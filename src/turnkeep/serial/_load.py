@@ -237,12 +237,12 @@ def _content(value: Any) -> tuple[Block, ...]:
 
 
 def _parts(value: Any) -> tuple[Block, ...]:
-    """The content of a result, which holds neither calls nor results nor reasoning."""
+    """The content of a result, which holds no result: nesting has an end."""
     blocks = _content(value)
     for nth, block in enumerate(blocks):
-        if isinstance(block, (Thinking, ToolCall, ToolResult)):
-            reason = f"a result cannot hold a block of type {value[nth]['type']!r}"
-            raise FormatError(reason, f"$[{nth}].type")
+        if isinstance(block, ToolResult):
+            reason = "a result cannot hold another result"
+            raise FormatError(reason, f"$[{nth}]")
     return blocks
 
 

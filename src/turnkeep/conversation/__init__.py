@@ -1,0 +1,7 @@
+"""The one mutable thing: a conversation, its calls, its windows."""
+
+from ._calls import CallState, PendingCall
+from ._conversation import Conversation, format_of_model
+from ._window import Window
+
+__all__ = ["CallState", "Conversation", "PendingCall", "Window", "format_of_model"]

@@ -1,0 +1,769 @@
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import Any, ClassVar, Literal, Self
+
+from turnkeep.budgets import Budget
+from turnkeep.engine import OpenCalls, Overflow
+from turnkeep.errors import DuplicateIdError, UnknownMessageError
+from turnkeep.formats import detect, get_format
+from turnkeep.model import (
+    PENDING,
+    STAND_IN_TEXT,
+    Block,
+    Message,
+    PinScope,
+    ToolCall,
+    marker_of,
+    unmark,
+)
+from turnkeep.plans import Plan
+from turnkeep.serial import dumps, loads, write_atomic
+from turnkeep.strategies import Strategy
+from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_counter
+
+from ._calls import CallState, PendingCall
+from ._desk import CallDesk, deadline
+from ._fitting import Fitter
+from ._ledger import Ledger
+from ._saving import from_document, to_document
+from ._window import Window
+
+_OUR_ID = re.compile(r"msg-(\d+)")
+
+
+class Conversation:
+    """A history that is appended to, pinned, fitted, saved and restored.
+
+    Sequence-like: `len`, iteration, and indexing by message id. One lock guards it, so
+    every method may be called from several threads.
+
+    Args:
+        budget:
+            What a window may hold. Without one, `fit` needs its own, or the model's
+            context window is taken (extra `models`).
+        model:
+            Chooses the tokenizer, the format and the provider's rules.
+        format:
+            What windows are encoded in; follows the model unless given.
+        tools:
+            Tool definitions sent with every request, in the provider's shape.
+        strategy:
+            What goes first; `OldestTurns() | OldestSteps()` unless given.
+        token_counter:
+            A counter, or a name such as `"o200k_base"` or `"approximate"`.
+        stand_in_text:
+            What the model reads for an open call that other messages follow.
+        on_prune:
+            Called with the plan whenever something had to go.
+    """
+
+    DEFAULT_STAND_IN: ClassVar = STAND_IN_TEXT
+
+    def __init__(
+        self,
+        *,
+        budget: Budget | None = None,
+        model: str | None = None,
+        format: str | None = None,  # noqa: A002 - the public name
+        tools: Any = None,
+        strategy: Strategy | None = None,
+        token_counter: TextCounter | RequestCounter | str | None = None,
+        stand_in_text: str = STAND_IN_TEXT,
+        on_prune: Callable[[Plan], object] | None = None,
+    ) -> None:
+        """See the class."""
+        self._lock = RLock()
+        self._budget = budget
+        self._model = model
+        self._format = format
+        self.tools = tools
+        self.strategy = strategy
+        self._text_counter = token_counter
+        self.stand_in_text = stand_in_text
+        self.on_prune = on_prune
+        self.metadata: dict[str, Any] = {}
+        """Anything of the host's that is to be saved with the conversation."""
+        self._unknown: dict[str, Any] = {}
+        self._next = 1
+        self._ledger = Ledger(self._make_counter())
+        self._desk = CallDesk(self._ledger)
+        self._fitter = Fitter(self._ledger, self._desk)
+
+    @classmethod
+    def from_messages(
+        cls,
+        messages: Any,
+        *,
+        format: str | None = None,  # noqa: A002 - the public name
+        model: str | None = None,
+        tools: Any = None,
+        **options: Any,
+    ) -> Self:
+        """A conversation that begins with *messages*, in any format.
+
+        System text and tools of a request body are taken over. Time stamps stay unset
+        where the history says none. Costs the history.
+
+        Raises:
+            FormatError: The input is malformed; its path says where.
+            DuplicateIdError: An id is used twice.
+        """
+        name = format or detect(messages, model=model).format
+        source = get_format(name)
+        envelope = source.open(messages)
+        if format is None and name not in ("messages", "turnkeep"):
+            format = name  # noqa: A001 - the public name
+        chat = cls(
+            format=format,
+            model=model or envelope.model,
+            tools=envelope.tools if tools is None else tools,
+            **options,
+        )
+        chat._take(_decoded(source, envelope))
+        return chat
+
+    # -- what it is -----------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget | None:
+        """What a window may hold. A larger one brings dropped messages back."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget | None) -> None:
+        self._budget = budget
+
+    @property
+    def model(self) -> str | None:
+        """The model; another one counts again and forgets the cut."""
+        return self._model
+
+    @model.setter
+    def model(self, model: str | None) -> None:
+        with self._lock:
+            if model == self._model:
+                return
+            self._model = model
+            self._ledger.use(self._make_counter())
+            self._fitter.forget()
+
+    @property
+    def format(self) -> str:
+        """The format windows are encoded in; follows the model unless given."""
+        return self._format or format_of_model(self._model)
+
+    def _make_counter(self) -> RequestCounter:
+        counter = self._text_counter
+        if isinstance(counter, RequestCounter):
+            return counter
+        if isinstance(counter, str):
+            counter = text_counter(self._model, counter)
+        return request_counter(format=self.format, model=self._model, text=counter)
+
+    def __len__(self) -> int:
+        """Number of messages in the history."""
+        return len(self._ledger.messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        """The messages as they are now, in order."""
+        return iter(self.messages)
+
+    def __contains__(self, message_id: object) -> bool:
+        """Whether a message has that id."""
+        return message_id in self._ledger.index
+
+    def __getitem__(self, message_id: str) -> Message:
+        """The message with that id.
+
+        Raises:
+            UnknownMessageError: There is none.
+        """
+        with self._lock:
+            return self._ledger.messages[self._at(message_id)]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole history; costs its length."""
+        with self._lock:
+            return tuple(self._ledger.messages)
+
+    def _at(self, message_id: str) -> int:
+        try:
+            return self._ledger.index[message_id]
+        except KeyError:
+            raise UnknownMessageError(message_id) from None
+
+    def __repr__(self) -> str:
+        """Show the figures."""
+        pending = len(self.pending)
+        return (
+            f"Conversation({len(self)} messages, {len(self._ledger.pins)} pinned, "
+            f"{pending} pending, model={self._model!r})"
+        )
+
+    # -- appending --------------------------------------------------------------------
+
+    def system(self, content: str | Sequence[Block], **fields: Any) -> Message:
+        """Append a system message; returns it with its id."""
+        return self.append(Message.system(content, **fields))
+
+    def user(self, content: str | Sequence[Block], **fields: Any) -> Message:
+        """Append a user message; returns it with its id."""
+        return self.append(Message.user(content, **fields))
+
+    def assistant(
+        self,
+        content: str | Sequence[Block] = (),
+        *,
+        tool_calls: Sequence[ToolCall] = (),
+        **fields: Any,
+    ) -> Message:
+        """Append an answer of the model; returns it with its id."""
+        return self.append(Message.assistant(content, tool_calls=tool_calls, **fields))
+
+    def tool_result(
+        self,
+        call_id: str,
+        content: str | Sequence[Block],
+        *,
+        is_error: bool = False,
+        message_id: str | None = None,
+    ) -> Message:
+        """Append the final result of an open call: the same as `resolve`."""
+        return self.resolve(call_id, content, is_error=is_error, message_id=message_id)
+
+    def append(self, message: Message) -> Message:
+        """Append *message*; returns it with its id and time stamp.
+
+        Costs the message: it is counted once, here.
+
+        Raises:
+            DuplicateIdError: Its id is taken; nothing is changed.
+        """
+        with self._lock:
+            return self._append(message, now=True)
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Append several messages, or none of them.
+
+        Raises:
+            DuplicateIdError: An id is taken or used twice; nothing is changed.
+        """
+        with self._lock:
+            batch = list(messages)
+            taken = set(self._ledger.index)
+            for message in batch:
+                if message.id is not None:
+                    if message.id in taken:
+                        raise DuplicateIdError(message.id)
+                    taken.add(message.id)
+            for message in batch:
+                self._append(message, now=True)
+
+    def _append(self, message: Message, *, now: bool) -> Message:
+        changes: dict[str, Any] = {}
+        if message.id is None:
+            changes["id"] = self._new_id()
+        if now and message.timestamp is None:
+            changes["timestamp"] = datetime.now(UTC)
+        if changes:
+            message = message.evolve(**changes)
+        index = self._ledger.append(message)
+        self._raise_counter(message.id)
+        self._ledger.count(index)
+        return message
+
+    def _new_id(self) -> str:
+        while (identity := f"msg-{self._next}") in self._ledger.index:
+            self._next += 1
+        return identity
+
+    def _raise_counter(self, identity: str | None) -> None:
+        match = _OUR_ID.fullmatch(identity or "")
+        if match:
+            self._next = max(self._next, int(match[1]) + 1)
+
+    def _take(self, messages: Iterable[Message]) -> None:
+        """Append what was loaded: nothing is stamped, counting waits."""
+        for message in messages:
+            kept = message
+            if message.id is None:
+                kept = message.evolve(id=self._new_id())
+            self._ledger.append(kept)
+            self._raise_counter(kept.id)
+
+    # -- changing ---------------------------------------------------------------------
+
+    def edit(self, message_id: str, **changes: Any) -> Message:
+        """Change a message (`content=`, `metadata=`, ...); returns the new one.
+
+        New content is counted again, and a cut behind it is forgotten.
+
+        Raises:
+            UnknownMessageError: There is no such message.
+        """
+        with self._lock:
+            index = self._at(message_id)
+            if changes.get("id", message_id) != message_id:
+                msg = "a message keeps its id; append a new one instead"
+                raise ValueError(msg)
+            message = self._ledger.messages[index].evolve(**changes)
+            self._ledger.replace(index, message)
+            self._fitter.forget()
+            return message
+
+    def remove(self, message_id: str) -> tuple[Message, ...]:
+        """Remove a message with its whole step, so that no call loses its result.
+
+        Returns:
+            What was removed, in order.
+        """
+        with self._lock:
+            grouping = self._ledger.grouping
+            step = grouping.step_of[self._at(message_id)]
+            steps = grouping.ties.get(step, {step})
+            gone = {i for s in steps for i in grouping.members(s)}
+            removed = tuple(self._ledger.messages[i] for i in sorted(gone))
+            self._keep(i for i in range(len(self)) if i not in gone)
+            return removed
+
+    def rewind(self, message_id: str) -> tuple[Message, ...]:
+        """Go back to a message: everything after it goes, it stays.
+
+        Returns:
+            What was removed, in order.
+        """
+        with self._lock:
+            stop = self._at(message_id) + 1
+            removed = tuple(self._ledger.messages[stop:])
+            self._keep(range(stop))
+            return removed
+
+    def clear(self) -> None:
+        """Remove everything, pins included; ids go on where they were."""
+        with self._lock:
+            self._keep(())
+
+    def replace_messages(self, messages: Iterable[Message]) -> None:
+        """Put *messages* in place of the history, for example a restored one.
+
+        New ids go on behind the highest `msg-N` among them. Pins and pending results
+        of the messages are taken over.
+
+        Raises:
+            DuplicateIdError: An id is used twice; nothing is changed.
+        """
+        with self._lock:
+            batch = list(messages)
+            seen: set[str] = set()
+            for message in batch:
+                if message.id is not None:
+                    if message.id in seen:
+                        raise DuplicateIdError(message.id)
+                    seen.add(message.id)
+            self._keep(())
+            # Ids that are given are reserved before any are made.
+            for message in batch:
+                self._raise_counter(message.id)
+            self._take(batch)
+
+    def _keep(self, indexes: Iterable[int]) -> None:
+        self._ledger.rebuild(indexes)
+        self._desk.after_rebuild()
+        self._fitter.forget()
+
+    def fork(self) -> Self:
+        """An independent copy with the same history, pins, calls and settings."""
+        with self._lock:
+            other = type(self)(
+                budget=self._budget,
+                model=self._model,
+                format=self._format,
+                tools=self.tools,
+                strategy=self.strategy,
+                token_counter=self._text_counter,
+                stand_in_text=self.stand_in_text,
+                on_prune=self.on_prune,
+            )
+            other._ledger = self._ledger.copy()
+            other._desk = CallDesk(other._ledger, self._desk.book.copy())
+            other._fitter = Fitter(other._ledger, other._desk)
+            other._fitter.memory = self._fitter.memory
+            other._fitter.memory_available = self._fitter.memory_available
+            other._next = self._next
+            other.metadata = dict(self.metadata)
+            return other
+
+    # -- pins ---------------------------------------------------------------------------
+
+    @property
+    def pinned(self) -> tuple[Message, ...]:
+        """The pinned messages, in order."""
+        with self._lock:
+            return tuple(self._ledger.messages[i] for i in sorted(self._ledger.pins))
+
+    def set_pinned(self, message_id: str, pinned: bool = True) -> bool:
+        """Pin or unpin a message; returns whether it was found."""
+        with self._lock:
+            if message_id not in self._ledger.index:
+                return False
+            if pinned:
+                self.pin(message_id)
+            else:
+                self.unpin(message_id)
+            return True
+
+    def pin(self, message_id: str, scope: PinScope = "turn") -> None:
+        """Let a message survive every budget and strategy.
+
+        Args:
+            message_id:
+                The message.
+            scope:
+                `"turn"` also holds the turn's question and last step, and lets the
+                turn's other steps go last of all; `"step"` holds only its step.
+
+        Raises:
+            UnknownMessageError: There is no such message.
+        """
+        with self._lock:
+            index = self._at(message_id)
+            message = self._ledger.messages[index]
+            self._ledger.replace(index, message.evolve(pinned=True, pin_scope=scope))
+
+    def unpin(self, message_id: str) -> None:
+        """Let a message go its way again; forgets the cut.
+
+        Raises:
+            UnknownMessageError: There is no such message.
+        """
+        with self._lock:
+            index = self._at(message_id)
+            message = self._ledger.messages[index]
+            if message.pinned:
+                self._ledger.replace(index, message.evolve(pinned=False))
+                self._fitter.forget()
+
+    # -- calls --------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> tuple[PendingCall, ...]:
+        """Calls without a final result that are still awaited, in their order."""
+        with self._lock:
+            return self._desk.pending()
+
+    @property
+    def unanswered(self) -> tuple[PendingCall, ...]:
+        """Calls without any result, in their order."""
+        with self._lock:
+            return self._desk.unanswered()
+
+    def defer(
+        self,
+        call_id: str,
+        content: str | Sequence[Block] = "",
+        *,
+        expires_at: datetime | None = None,
+        waits_for: dict[str, Any] | None = None,
+        message_id: str | None = None,
+    ) -> Message:
+        """Say that a call's result will come later, and what the model reads till then.
+
+        Args:
+            call_id:
+                The call.
+            content:
+                What the model reads; a marker line in front says that it is not final.
+            expires_at:
+                When `expire` closes the call with an error; with a time zone.
+            waits_for:
+                Whom or what it waits for: any JSON object.
+            message_id:
+                The message that makes the call, where its id is open several times.
+
+        Raises:
+            UnknownCallError: There is no such call.
+            AlreadyResolvedError: It has its final answer; nothing is changed.
+            AmbiguousCallError: Several calls of that id are open.
+        """
+        with self._lock:
+            call = self._desk.find(call_id, message_id)
+            notes = {"expires_at": deadline(expires_at), "waits_for": waits_for or {}}
+            text = content
+            if isinstance(content, str) and marker_of(content) == PENDING:
+                text = unmark(content)
+            elif content == "":
+                text = self.stand_in_text
+            made = self.append(self._desk.answer(call, text, pending=True))
+            self._desk.note(call, **notes)
+            return made
+
+    def interim(
+        self,
+        call_id: str,
+        content: str | Sequence[Block],
+        *,
+        message_id: str | None = None,
+    ) -> Message:
+        """Append an answer that is not the last; the call stays pending.
+
+        Raises:
+            UnknownCallError: There is no such call.
+            AlreadyResolvedError: It has its final answer; nothing is changed.
+            AmbiguousCallError: Several calls of that id are open.
+        """
+        with self._lock:
+            call = self._desk.find(call_id, message_id)
+            return self.append(self._desk.answer(call, content, interim=True))
+
+    def resolve(
+        self,
+        call_id: str,
+        content: str | Sequence[Block],
+        *,
+        is_error: bool = False,
+        message_id: str | None = None,
+    ) -> Message:
+        """Append a call's final result, wherever the conversation is by now.
+
+        It belongs to the call's step and is placed there by every later window. The
+        first final answer wins.
+
+        Raises:
+            UnknownCallError: There is no such call.
+            AlreadyResolvedError: It has its final answer; nothing is changed.
+            AmbiguousCallError: Several calls of that id are open.
+        """
+        with self._lock:
+            call = self._desk.find(call_id, message_id)
+            made = self.append(self._desk.answer(call, content, is_error=is_error))
+            self._desk.note(call, closed_at=made.timestamp)
+            return made
+
+    def cancel(
+        self, call_id: str, reason: str = "", *, message_id: str | None = None
+    ) -> Message:
+        """Close a call with an error result that says it was cancelled, and why.
+
+        Raises:
+            UnknownCallError: There is no such call.
+            AlreadyResolvedError: It has its final answer; nothing is changed.
+            AmbiguousCallError: Several calls of that id are open.
+        """
+        text = f"tool error: cancelled: {reason}" if reason else "tool error: cancelled"
+        return self._close(call_id, message_id, CallState.CANCELLED, text)
+
+    def _close(
+        self, call_id: str, message_id: str | None, state: CallState, text: str
+    ) -> Message:
+        with self._lock:
+            call = self._desk.find(call_id, message_id)
+            made = self.append(self._desk.answer(call, text, is_error=True))
+            self._desk.note(call, state=state, closed_at=made.timestamp)
+            return made
+
+    def abandon(self, call_id: str, *, message_id: str | None = None) -> None:
+        """Say that nobody waits for a call any more: its step is an ordinary one.
+
+        No answer is written; while the step is kept, a stand-in closes it in windows.
+
+        Raises:
+            UnknownCallError: There is no such call.
+            AlreadyResolvedError: It has its final answer; nothing is changed.
+            AmbiguousCallError: Several calls of that id are open.
+        """
+        with self._lock:
+            call = self._desk.find(call_id, message_id)
+            self._desk.note(call, state=CallState.ABANDONED)
+            self._ledger.revision += 1
+
+    def expire(self, now: datetime) -> tuple[PendingCall, ...]:
+        """Close the calls whose deadline has passed with an error that says so.
+
+        Costs the calls that are due and those that are open.
+
+        Raises:
+            NaiveTimestampError: *now* has no time zone.
+        """
+        with self._lock:
+            before = {(c.message_id, c.id): c for c in self._desk.pending()}
+            closed: list[PendingCall] = []
+            for call in self._desk.due(now):
+                message_id, _ = self._desk.place(call)
+                pending = before[message_id, call.key]
+                when = pending.expires_at.isoformat() if pending.expires_at else ""
+                text = f"tool error: expired: no result arrived by {when}"
+                self._close(call.key, message_id, CallState.EXPIRED, text)
+                closed.append(pending)
+            return tuple(closed)
+
+    # -- windows ------------------------------------------------------------------------
+
+    def fit(
+        self,
+        budget: Budget | None = None,
+        *,
+        tools: Any = None,
+        format: str | None = None,  # noqa: A002 - the public name
+        open_calls: OpenCalls = "stand-in",
+        on_overflow: Overflow = "raise",
+        drop_system: bool = False,
+    ) -> Window:
+        """The messages to send now. The history keeps everything.
+
+        Remembers where it cut, so that the next window starts with the same prefix.
+
+        Args:
+            budget:
+                Instead of the conversation's own, for this window.
+            tools:
+                Instead of the conversation's own.
+            format:
+                What the window will be encoded in, if not the conversation's format.
+            open_calls:
+                `"stand-in"`, `"keep"` or `"raise"`.
+            on_overflow:
+                `"raise"`, or `"send"` what cannot be made to fit.
+            drop_system:
+                Let system messages behind the leading ones go.
+
+        Raises:
+            BudgetExceededError: What must stay does not fit; the cut stays as it was.
+            OpenCallError: A call is open, and *open_calls* is `"raise"`.
+        """
+        with self._lock:
+            if budget is None:
+                budget = self._budget
+            if budget is None:
+                if self._model is None:
+                    msg = "this conversation has no budget: pass one to fit()"
+                    raise ValueError(msg)
+                budget = Budget.for_model(self._model)
+            name = format or self.format
+            used = self.tools if tools is None else tools
+            plan = self._fitter.fit(
+                budget,
+                format_name=name,
+                model=self._model,
+                strategy=self.strategy,
+                tools=used,
+                stand_in_text=self.stand_in_text,
+                open_calls=open_calls,
+                on_overflow=on_overflow,
+                drop_system=drop_system,
+            )
+            messages = self._ledger.messages
+            window = Window(plan, name, used, messages.__getitem__)
+        if plan.pruned and self.on_prune is not None:
+            self.on_prune(plan)
+        return window
+
+    async def afit(self, budget: Budget | None = None, **options: Any) -> Window:
+        """The same as `fit`, without blocking the event loop."""
+        return await asyncio.to_thread(self.fit, budget, **options)
+
+    def refit(self, budget: Budget | None = None, **options: Any) -> Window:
+        """Forget the cut and fit again from the whole history."""
+        with self._lock:
+            self._fitter.forget()
+            return self.fit(budget, **options)
+
+    @property
+    def archive(self) -> tuple[Message, ...]:
+        """What the last window left out, in order."""
+        with self._lock:
+            plan = self._fitter.last
+            if plan is None:
+                return ()
+            messages = self._ledger.messages
+            return tuple(messages[d.index] for d in plan.dropped)
+
+    def recall(self, message_id: str) -> None:
+        """Bring a dropped message's step back, and pin it.
+
+        Raises:
+            UnknownMessageError: There is no such message.
+        """
+        self.pin(message_id, scope="step")
+
+    # -- saving -------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything there is to save, as a JSON object; costs the history.
+
+        Messages, pins, the calls' states, counts, the cut, budget and settings; not the
+        strategy, which is code.
+        """
+        with self._lock:
+            return to_document(self)
+
+    @classmethod
+    def from_json(cls, document: Any, **options: Any) -> Self:
+        """A conversation like the one that *document* was made of.
+
+        Args:
+            document:
+                What `to_json` gave, of this release or an earlier one.
+            **options:
+                Arguments of the class that replace what was saved (`strategy`, ...).
+
+        Raises:
+            FormatError: It is not such a document; its path says where.
+        """
+        loaded: Self = from_document(cls, document, options)
+        return loaded
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the conversation to a file; a crash leaves the old or the new one.
+
+        The same conversation gives the same bytes. New files get mode 0600.
+
+        Raises:
+            OSError: The disk is full, read-only, ...; the old file is as it was.
+        """
+        write_atomic(path, dumps(self.to_json()))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], **options: Any) -> Self:
+        """Read a conversation that `save` wrote; *options* as for `from_json`.
+
+        Raises:
+            FormatError: The file is damaged, or not ours; its path says where.
+            OSError: It cannot be read.
+        """
+        return cls.from_json(loads(Path(path).read_bytes()), **options)
+
+
+def _decoded(source: Any, envelope: Any) -> Iterator[Message]:
+    if envelope.system is not None:
+        yield from source.decode_system(envelope.system)
+    for nth, entry in enumerate(envelope.entries):
+        yield from source.decode(entry, f"{envelope.path}[{nth}]")
+
+
+_FAMILIES: tuple[tuple[str, Literal["anthropic", "gemini", "deepseek", "mistral"]], ...]
+_FAMILIES = (
+    ("claude", "anthropic"),
+    ("gemini", "gemini"),
+    ("deepseek", "deepseek"),
+    ("mistral", "mistral"),
+)
+
+
+def format_of_model(model: str | None) -> str:
+    """The format that a model's own provider takes; OpenAI's for all others.
+
+    >>> format_of_model("claude-sonnet-5")
+    'anthropic'
+    """
+    name = (model or "").rpartition("/")[2].lower()
+    if ".anthropic." in f".{name}":
+        return "bedrock"
+    return next((fmt for start, fmt in _FAMILIES if name.startswith(start)), "openai")

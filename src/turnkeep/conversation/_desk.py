@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from turnkeep.errors import (
+    AlreadyResolvedError,
+    AmbiguousCallError,
+    NaiveTimestampError,
+    UnknownCallError,
+)
+from turnkeep.model import Block, Message
+from turnkeep.turns import OpenCall
+
+from ._calls import CallBook, CallPlace, CallState, PendingCall
+from ._ledger import Ledger
+
+
+class CallDesk:
+    """What may be done to a tool call, and what is known about each."""
+
+    def __init__(self, ledger: Ledger, book: CallBook | None = None) -> None:
+        """The calls of *ledger*, with the notes of *book*."""
+        self.ledger = ledger
+        self.book = CallBook() if book is None else book
+
+    def place(self, call: OpenCall) -> CallPlace:
+        """The address of a call."""
+        return self.ledger.id(call.message), call.position
+
+    def is_awaited(self, call: OpenCall) -> bool:
+        """Whether somebody still waits for an open call."""
+        return self.book[self.place(call)].state is None
+
+    def find(self, call_id: str, message_id: str | None = None) -> OpenCall:
+        """The open call of that id.
+
+        Raises:
+            UnknownCallError: There is no such call.
+            AlreadyResolvedError: It has its final answer, or nobody waits any more.
+            AmbiguousCallError: Several are open, and *message_id* does not say which.
+        """
+        grouping = self.ledger.grouping
+        found = grouping.open_of(call_id)
+        if message_id is not None:
+            found = [c for c in found if self.ledger.id(c.message) == message_id]
+        if not found:
+            if self._exists(call_id, message_id):
+                raise AlreadyResolvedError(call_id, self._final_state(call_id))
+            raise UnknownCallError(call_id)
+        awaited = [call for call in found if self.is_awaited(call)]
+        if not awaited:
+            state = self.book[self.place(found[-1])].state or CallState.ABANDONED
+            raise AlreadyResolvedError(call_id, state)
+        if len(awaited) > 1:
+            messages = tuple(dict.fromkeys(self.ledger.id(c.message) for c in awaited))
+            if len(messages) > 1:
+                raise AmbiguousCallError(call_id, messages)
+        return awaited[0]
+
+    def _exists(self, call_id: str, message_id: str | None) -> bool:
+        if message_id is None:
+            return self.ledger.grouping.was_closed(call_id)
+        index = self.ledger.index.get(message_id)
+        if index is None:
+            return False
+        calls = self.ledger.messages[index].tool_calls
+        return any(call_id in (call.id, call.name) for call in calls)
+
+    def _final_state(self, call_id: str) -> str:
+        for (message_id, position), note in self.book.items():
+            index = self.ledger.index.get(message_id)
+            if note.state is None or index is None:
+                continue
+            calls = self.ledger.messages[index].tool_calls
+            if position < len(calls) and calls[position].id == call_id:
+                return note.state
+        return CallState.RESOLVED
+
+    def answer(
+        self,
+        call: OpenCall,
+        content: str | Sequence[Block],
+        *,
+        pending: bool = False,
+        interim: bool = False,
+        is_error: bool = False,
+    ) -> Message:
+        """A result message for an open call, not yet appended."""
+        return Message.tool_result(
+            call.id,
+            content,
+            pending=pending,
+            interim=interim,
+            is_error=is_error,
+            tool_name=call.name,
+        )
+
+    def note(self, call: OpenCall, **changes: Any) -> None:
+        """Change what is known about a call."""
+        place = self.place(call)
+        self.book[place] = attrs.evolve(self.book[place], **changes)
+
+    def pending(self) -> tuple[PendingCall, ...]:
+        """Calls without a final result that are still awaited, in their order."""
+        calls = self.ledger.grouping.open_calls
+        return tuple(self._describe(c) for c in calls if self.is_awaited(c))
+
+    def unanswered(self) -> tuple[PendingCall, ...]:
+        """Calls without any result, awaited or not, in their order."""
+        calls = self.ledger.grouping.open_calls
+        return tuple(self._describe(c) for c in calls if c.answer is None)
+
+    def _describe(self, call: OpenCall) -> PendingCall:
+        message = self.ledger.messages[call.message]
+        note = self.book[self.place(call)]
+        state = note.state or CallState.OPEN
+        if note.state is None and call.answer is not None:
+            index, position = call.answer
+            result = self.ledger.messages[index].tool_results[position]
+            state = CallState.PENDING if result.pending else CallState.INTERIM
+        return PendingCall(
+            id=call.key,
+            name=call.name,
+            since=note.since or message.timestamp,
+            message_id=self.ledger.id(call.message),
+            state=state,
+            expires_at=note.expires_at,
+            waits_for=note.waits_for,
+        )
+
+    def due(self, now: datetime) -> list[OpenCall]:
+        """Open calls whose deadline has passed at *now*, the earliest first.
+
+        Raises:
+            NaiveTimestampError: *now* has no time zone.
+        """
+        if now.tzinfo is None:
+            raise NaiveTimestampError(now)
+        places = self.book.due(now)
+        by_place = {self.place(c): c for c in self.ledger.grouping.open_calls}
+        return [by_place[place] for place in places if place in by_place]
+
+    def after_rebuild(self) -> None:
+        """Forget the calls of messages that have gone."""
+        self.book.keep_only(set(self.ledger.index))
+
+
+def deadline(value: datetime | None) -> datetime | None:
+    """*value*, if it has a time zone.
+
+    Raises:
+        NaiveTimestampError: It has none.
+    """
+    if value is not None and value.tzinfo is None:
+        raise NaiveTimestampError(value)
+    return value

@@ -1,0 +1,321 @@
+"""A conversation as a document of our JSON, and back."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from turnkeep.budgets import Budget, Prices
+from turnkeep.engine import Memory
+from turnkeep.errors import FormatError
+from turnkeep.model import EMPTY, FrozenDict, Message, freeze, thaw
+from turnkeep.plans import Inserted
+from turnkeep.serial import dump_messages, load_messages, structure, unstructure
+
+from ._calls import CallNote, CallState
+
+if TYPE_CHECKING:
+    from ._conversation import Conversation
+
+
+@attrs.frozen
+class SavedCall:
+    """A `CallNote` with the address of its call."""
+
+    message: str
+    position: int = 0
+    state: CallState | None = None
+    since: datetime | None = None
+    expires_at: datetime | None = None
+    closed_at: datetime | None = None
+    waits_for: FrozenDict = attrs.field(default=EMPTY, converter=freeze)
+
+
+@attrs.frozen
+class SavedRun:
+    """Neighbouring steps that a window left out, by the ids of their messages."""
+
+    first: str
+    last: str
+    cause: str
+
+
+@attrs.frozen
+class SavedEdit:
+    """A message that a window holds changed."""
+
+    id: str
+    cause: str
+    content: Message
+
+
+@attrs.frozen
+class SavedInsert:
+    """A message of ours that a window holds."""
+
+    after: str | None
+    tokens: int
+    cause: str
+    content: Message
+
+
+@attrs.frozen
+class SavedCut:
+    """Where the last window was cut."""
+
+    available: int
+    dropped: tuple[SavedRun, ...] = ()
+    edited: tuple[SavedEdit, ...] = ()
+    inserted: tuple[SavedInsert, ...] = ()
+
+
+@attrs.frozen
+class SavedBudget:
+    """A `Budget` as it is saved."""
+
+    max_tokens: int
+    reserve: int = 0
+    trigger: float = 1.0
+    target: float | None = None
+    read: float | None = None
+    write: float | None = None
+    max_turns: int | None = None
+    max_messages: int | None = None
+    max_images: int | None = None
+
+
+_FIELDS = (
+    "budget",
+    "calls",
+    "counter",
+    "counts",
+    "cut",
+    "format",
+    "metadata",
+    "model",
+    "next_id",
+    "stand_in_text",
+    "tools",
+)
+
+
+def to_document(chat: Conversation) -> dict[str, Any]:
+    """Everything there is to save of *chat*, as plain JSON; costs the history."""
+    ledger, fitter = chat._ledger, chat._fitter
+    fields: dict[str, Any] = dict(chat._unknown)
+    budget = chat.budget
+    if budget is not None:
+        fields["budget"] = unstructure(_saved_budget(budget))
+    calls = [
+        SavedCall(place[0], place[1], **attrs.asdict(note, recurse=False))
+        for place, note in sorted(chat._desk.book.items(), key=lambda item: item[0])
+    ]
+    if calls:
+        fields["calls"] = unstructure(calls)
+    if any(count >= 0 for count in ledger.counts):
+        fields["counter"] = ledger.counter.name
+        fields["counts"] = list(ledger.counts)
+    if fitter.memory is not None:
+        fields["cut"] = unstructure(
+            _saved_cut(chat, fitter.memory, fitter.memory_available)
+        )
+    for name, value in (
+        ("format", chat._format),
+        ("model", chat.model),
+        ("tools", chat.tools),
+        ("metadata", chat.metadata),
+    ):
+        if value:
+            fields[name] = thaw(freeze(value))
+    fields["next_id"] = chat._next
+    if chat.stand_in_text != type(chat).DEFAULT_STAND_IN:
+        fields["stand_in_text"] = chat.stand_in_text
+    ordered = {name: fields[name] for name in sorted(fields)}
+    return dump_messages(ledger.messages, **ordered)
+
+
+def _saved_budget(budget: Budget) -> SavedBudget:
+    prices = budget.prices
+    return SavedBudget(
+        budget.max_tokens,
+        budget.reserve,
+        budget.trigger,
+        budget.target,
+        prices.read if prices else None,
+        prices.write if prices else None,
+        budget.max_turns,
+        budget.max_messages,
+        budget.max_images,
+    )
+
+
+def _saved_cut(chat: Conversation, memory: Memory, available: int) -> SavedCut:
+    ledger = chat._ledger
+    first = ledger.grouping.first
+    runs: list[SavedRun] = []
+    start = 0
+    dropped = memory.dropped
+    while start < len(dropped):
+        code, stop = dropped[start], start + 1
+        while stop < len(dropped) and dropped[stop] == code:
+            stop += 1
+        if code:
+            runs.append(
+                SavedRun(
+                    ledger.id(first[start]),
+                    ledger.id(first[stop - 1]),
+                    memory.causes[code],
+                )
+            )
+        start = stop
+    return SavedCut(
+        available,
+        tuple(runs),
+        tuple(
+            SavedEdit(ledger.id(index), cause, content)
+            for index, (content, cause) in memory.replaced.items()
+        ),
+        tuple(
+            SavedInsert(
+                ledger.id(item.after) if item.after >= 0 else None,
+                item.tokens,
+                item.cause,
+                item.message,
+            )
+            for item in memory.inserted
+        ),
+    )
+
+
+def from_document(
+    kind: type[Conversation], doc: Any, options: Mapping[str, Any]
+) -> Any:
+    """A conversation like the one that *doc* was made of.
+
+    Raises:
+        FormatError: It is not a document of ours, with the path.
+    """
+    messages, rest = load_messages(doc)
+    settings: dict[str, Any] = {}
+    budget = rest.get("budget")
+    if budget is not None:
+        settings["budget"] = _budget(structure(budget, SavedBudget, "$.budget"))
+    for name in ("format", "model", "stand_in_text"):
+        if name in rest:
+            settings[name] = _text(rest[name], f"$.{name}")
+    if "tools" in rest:
+        settings["tools"] = thaw(rest["tools"])
+    chat = kind(**{**settings, **options})
+    chat._take(messages)
+    metadata = rest.get("metadata", {})
+    if not isinstance(metadata, dict):
+        reason = "metadata must be an object"
+        raise FormatError(reason, "$.metadata")
+    chat.metadata = thaw(metadata)
+    chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
+    _load_counts(chat, rest)
+    for nth, saved in enumerate(
+        structure(rest.get("calls", []), tuple[SavedCall, ...], "$.calls")
+    ):
+        if saved.message not in chat._ledger.index:
+            reason = f"no message {saved.message!r}"
+            raise FormatError(reason, f"$.calls[{nth}].message")
+        chat._desk.book[saved.message, saved.position] = CallNote(
+            saved.state,
+            saved.since,
+            saved.expires_at,
+            saved.waits_for,
+            saved.closed_at,
+        )
+    if "cut" in rest:
+        cut = structure(rest["cut"], SavedCut, "$.cut")
+        chat._fitter.memory = _memory(chat, cut)
+        chat._fitter.memory_available = cut.available
+    chat._unknown = {k: v for k, v in rest.items() if k not in _FIELDS}
+    return chat
+
+
+def _budget(saved: SavedBudget) -> Budget:
+    prices = None
+    if saved.read is not None and saved.write is not None:
+        prices = Prices(saved.read, saved.write)
+    try:
+        return Budget(
+            saved.max_tokens,
+            reserve=saved.reserve,
+            trigger=saved.trigger,
+            target=saved.target,
+            prices=prices,
+            max_turns=saved.max_turns,
+            max_messages=saved.max_messages,
+            max_images=saved.max_images,
+        )
+    except (ValueError, TypeError) as error:
+        raise FormatError(str(error), "$.budget") from None
+
+
+def _load_counts(chat: Conversation, rest: Mapping[str, Any]) -> None:
+    """Take over counts of the same counter; others are counted again when needed."""
+    ledger = chat._ledger
+    counts = rest.get("counts")
+    if counts is None or rest.get("counter") != ledger.counter.name:
+        return
+    if not isinstance(counts, list) or len(counts) != len(ledger.messages):
+        reason = f"one count for each of the {len(ledger.messages)} messages expected"
+        raise FormatError(reason, "$.counts")
+    for nth, count in enumerate(counts):
+        _whole(count, f"$.counts[{nth}]")
+    ledger.counts = array("q", counts)
+
+
+def _memory(chat: Conversation, cut: SavedCut) -> Memory:
+    ledger = chat._ledger
+    grouping = ledger.grouping
+
+    def at(message_id: str, path: str) -> int:
+        if message_id not in ledger.index:
+            reason = f"no message {message_id!r}"
+            raise FormatError(reason, path)
+        return ledger.index[message_id]
+
+    dropped = bytearray(grouping.steps)
+    causes = [""]
+    for nth, run in enumerate(cut.dropped):
+        path = f"$.cut.dropped[{nth}]"
+        start = grouping.step_of[at(run.first, path)]
+        stop = grouping.step_of[at(run.last, path)] + 1
+        if run.cause not in causes:
+            causes.append(run.cause)
+        dropped[start:stop] = bytes([causes.index(run.cause)]) * max(stop - start, 0)
+    return Memory(
+        bytes(dropped),
+        tuple(causes),
+        {at(e.id, "$.cut.edited"): (e.content, e.cause) for e in cut.edited},
+        tuple(
+            Inserted(
+                -1 if item.after is None else at(item.after, "$.cut.inserted"),
+                item.content,
+                item.tokens,
+                item.cause,
+            )
+            for item in cut.inserted
+        ),
+    )
+
+
+def _text(value: Any, path: str) -> str:
+    if isinstance(value, str):
+        return value
+    reason = f"text expected, got {value!r}"
+    raise FormatError(reason, path)
+
+
+def _whole(value: Any, path: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62:
+        return value
+    reason = f"a whole number expected, got {value!r}"
+    raise FormatError(reason, path)

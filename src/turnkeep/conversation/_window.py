@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from turnkeep.formats import get_format
+from turnkeep.model import Message
+from turnkeep.plans import Inserted, Plan
+
+
+@attrs.frozen(eq=False, repr=False)
+class Window:
+    """What a plan leaves: the messages to send now. A projection, never the history.
+
+    It shares its messages with the conversation and stays as it is, whatever happens
+    there later. The list is made when it is asked for, and costs its length then.
+    """
+
+    plan: Plan
+    """Why these messages."""
+
+    format: str
+    """The format it was planned for."""
+
+    tools: Any
+    """Tool definitions that were counted, in the provider's shape."""
+
+    _message: Callable[[int], Message]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole request."""
+        return self.plan.tokens
+
+    @cached_property
+    def messages(self) -> Sequence[Message]:
+        """The messages to send, in order, stand-ins included."""
+        message, edits = self._message, self.plan.edits
+        if not edits and not self.plan.inserted:
+            return list(map(message, self.plan.order))  # type: ignore[arg-type]
+        made: list[Message] = []
+        for item in self.plan.order:
+            if isinstance(item, Inserted):
+                made.append(item.message)
+            elif item in edits:
+                made.append(edits[item][0])
+            else:
+                made.append(message(item))
+        return made
+
+    def encode(self, format: str | None = None) -> dict[str, Any]:  # noqa: A002
+        """A request body in the provider's shape, tools included.
+
+        Raises:
+            ValueError: *format* is not the one that the window was planned for; its
+                tokens and its validity would not hold.
+        """
+        if format is not None and format != self.format:
+            msg = (
+                f"this window was planned for {self.format!r}; call "
+                f"fit(format={format!r}) for one in that format"
+            )
+            raise ValueError(msg)
+        return get_format(self.format).encode_request(self.messages, self.tools)
+
+    def __len__(self) -> int:
+        """Number of messages."""
+        return len(self.messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        """The messages, in order."""
+        return iter(self.messages)
+
+    def __repr__(self) -> str:
+        """Show the figures."""
+        return f"Window({self.tokens} tokens, format={self.format!r})"
