@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import stat
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from turnkeep.errors import FormatError, TurnkeepError
+from turnkeep import formats
+from turnkeep.errors import TurnkeepError
 
-from ._json import dumps, indent_of, looks_like_lines, parse, parse_lines
+from ._json import dumps, indent_of
 
 STDIO = "-"
 """The name that means stdin or stdout."""
@@ -47,15 +48,23 @@ class Source:
     """The JSON value; of JSON Lines the list of their values."""
 
     size: int
-    """Bytes of JSON, unpacked."""
+    """Bytes of JSON, as they were read."""
 
     indent: int | None = None
     lines: bool = False
     """Whether it was JSON Lines, one value a line."""
 
 
-def read(path: str) -> Source:
-    """Read one JSON or JSON Lines document, packed by gzip or not; `-` is stdin.
+class _Input(io.BytesIO):
+    """What was read, with the name that errors and the format go by."""
+
+    name = ""
+
+
+def read(path: str) -> list[Source]:
+    """Read a JSON or JSON Lines file, packed by gzip or not; `-` is stdin.
+
+    A file that holds one conversation a line gives one document for each.
 
     Raises:
         UsageError: The file cannot be read.
@@ -67,24 +76,40 @@ def read(path: str) -> Source:
     except OSError as error:
         reason = f"cannot read: {error.strerror}"
         raise UsageError(reason, path) from None
-    try:
-        text = _unpack(data).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text (byte {error.start} of {name})"
-        raise FormatError(reason) from None
-    if looks_like_lines(text):
-        return Source(name, parse_lines(text), len(text), lines=True)
-    return Source(name, parse(text), len(text), indent=indent_of(text))
+    stream = _Input(data)
+    stream.name = name
+    reading = formats.read(stream)
+    if reading.shape == "conversations":
+        return [
+            Source(f"{name}:{nth}", value, len(data) // len(reading.value))
+            for nth, value in enumerate(reading.value, 1)
+        ]
+    lines = reading.shape == "messages"
+    indent = None if lines else indent_of(_head(data))
+    return [Source(name, reading.value, len(data), indent, lines)]
 
 
-def _unpack(data: bytes) -> bytes:
-    if not data.startswith(_GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
-        reason = f"the gzip file is damaged: {error}"
-        raise FormatError(reason) from None
+def read_one(path: str) -> Source:
+    """The same for commands that take one conversation.
+
+    Raises:
+        UsageError: The file holds several.
+    """
+    sources = read(path)
+    if len(sources) == 1:
+        return sources[0]
+    reason = (
+        f"the file holds {len(sources)} conversations, one a line; this takes one. "
+        f"Pick a line, for example: sed -n 1p {path} | turnkeep ... -"
+    )
+    raise UsageError(reason, path)
+
+
+def _head(data: bytes) -> str:
+    if data.startswith(_GZIP):
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            data = packed.read(80)
+    return data[:80].decode("utf-8-sig", errors="replace")
 
 
 def encode(source: Source, value: Any) -> bytes:

@@ -11,7 +11,12 @@ from typing import Any, ParamSpec
 import attrs
 import typer
 
-from turnkeep.errors import BudgetExceededError, TurnkeepError, UnknownMessageError
+from turnkeep.errors import (
+    BudgetExceededError,
+    TurnkeepError,
+    UnknownCallError,
+    UnknownMessageError,
+)
 
 BAD_INPUT = 2
 DOES_NOT_FIT = 3
@@ -57,9 +62,13 @@ def guarded(command: Callable[_Args, None]) -> Callable[_Args, None]:
 
 
 def _sentence(error: TurnkeepError) -> str:
-    if isinstance(error, UnknownMessageError):
-        return f"{error} @ --pin"
-    return str(error)
+    match error:
+        case UnknownMessageError():
+            return f"{error} @ --pin"
+        case UnknownCallError():
+            return f"{error} @ --pending"
+        case _:
+            return str(error)
 
 
 def _report(error: Exception, sentence: str, as_json: bool) -> None:

@@ -6,6 +6,7 @@ import functools
 import operator
 import re
 from collections.abc import Callable
+from enum import StrEnum
 from importlib.metadata import entry_points
 from typing import Annotated, Any, TypeAlias
 
@@ -39,6 +40,13 @@ def parse_tokens(text: str | int) -> int:
     return round(number * _SCALES[found.group(2).lower()])
 
 
+class PinScope(StrEnum):
+    """What a pin holds."""
+
+    TURN = "turn"
+    STEP = "step"
+
+
 File: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -57,7 +65,8 @@ MaxTokens: TypeAlias = Annotated[
         metavar="N",
         parser=parse_tokens,
         help="Tokens the request may hold, such as 8000 or 128k. "
-        "Default: the model's context window minus its longest answer.",
+        "Without it `fit` takes the model's context window minus its longest answer, "
+        "and `show` plans nothing.",
         show_default=False,
         rich_help_panel=_BUDGET,
     ),
@@ -116,6 +125,15 @@ Pins: TypeAlias = Annotated[
         help="Keep this message and its turn, whatever the budget: its id, or its "
         "index (-1 is the last). Repeatable.",
         show_default=False,
+        rich_help_panel=_HISTORY,
+    ),
+]
+
+PinScopeName: TypeAlias = Annotated[
+    PinScope,
+    typer.Option(
+        "--pin-scope",
+        help="A pin holds its whole turn, or its step alone.",
         rich_help_panel=_HISTORY,
     ),
 ]
@@ -183,7 +201,7 @@ Debug: TypeAlias = Annotated[
 def budget_of(
     max_tokens: int | None, reserve: int, target: float | None
 ) -> Budget | None:
-    """The budget that the options ask for, or none if they leave it to the model.
+    """The budget that the options ask for, or none where they name no figure.
 
     Raises:
         UsageError: A figure is out of its range.
@@ -200,18 +218,20 @@ def budget_of(
         raise UsageError(str(error), option) from None
 
 
-def pins_of(names: list[str] | None, ids: Callable[[], set[str]]) -> tuple[Any, ...]:
-    """Ids and indexes as the library takes them.
+def budget_of_model(model: str | None) -> Budget:
+    """The model's context window, less room for its answer.
 
-    A number is an index, unless a message has it for its id.
+    Raises:
+        UsageError: No model is known, or nothing about it.
     """
-    if not names:
-        return ()
-    known = ids()
-    return tuple(
-        int(name) if name not in known and re.fullmatch(r"-?\d+", name) else name
-        for name in names
-    )
+    if model is None:
+        reason = "say how much may be sent, or for which --model"
+        raise UsageError(reason, "--max-tokens")
+    try:
+        return Budget.for_model(model)
+    except ValueError as error:
+        reason = str(error).partition("; pass ")[0]
+        raise UsageError(reason, "--max-tokens") from None
 
 
 def pending_of(names: list[str] | None, none: bool) -> tuple[str, ...] | None:

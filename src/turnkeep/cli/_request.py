@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from turnkeep import api
-from turnkeep.formats import FORMATS, Envelope, Format, detect, get_format
-from turnkeep.model import Message
+from turnkeep.errors import UnknownMessageError
+from turnkeep.formats import FORMATS, Envelope, Format
 from turnkeep.plans import Plan
-from turnkeep.tokens import RequestCounter, request_counter
+from turnkeep.tokens import RequestCounter
 
 from ._draw import stderr_console
 from ._files import Source, UsageError
-from ._survey import Survey, survey
+from ._survey import Survey, id_of, survey
 
 _LONG = 2_000_000
 """Bytes of JSON from which counting takes long enough to show its progress."""
@@ -33,15 +34,10 @@ class Request:
     model: str | None
     """The model asked for, else the one that the body names."""
 
-    def ids(self) -> set[str]:
-        """The ids that messages carry themselves."""
-        found = (e.get("id") for e in self.envelope.entries if isinstance(e, dict))
-        return {ident for ident in found if isinstance(ident, str)}
-
     @property
     def counter(self) -> RequestCounter:
         """Whose count holds for it."""
-        return request_counter(format=self.format.name, model=self.model)
+        return api.rule_counter(self.format, self.model, None)
 
     def plan(self, **asked: Any) -> Plan:
         """The plan for it; *asked* as for `turnkeep.plan()`."""
@@ -49,31 +45,33 @@ class Request:
             self.source.value, format=self.format.name, model=self.model, **asked
         )
 
-    def survey(self, pins: tuple[str | int, ...] = ()) -> Survey:
+    def survey(self, pins: Sequence[str] = ()) -> Survey:
         """Measure it, with a progress bar where that takes long.
 
         Raises:
             UnknownMessageError: A pin names no message.
+            DuplicateIdError: Two messages have the same id.
         """
-        pinned = self._pinned(pins)
         with progress(self.source, len(self.envelope.entries)) as advance:
             return survey(
                 self.envelope,
                 self.format,
                 self.counter,
-                pinned=pinned,
+                pins=frozenset(map(self._place_of, pins)),
                 advance=advance,
             )
 
-    def _pinned(self, pins: tuple[str | int, ...]) -> Callable[[int, Message], bool]:
-        size = len(self.envelope.entries)
-        places = {p + size if p < 0 else p for p in pins if isinstance(p, int)}
-        names = {p for p in pins if isinstance(p, str)}
-
-        def is_pinned(nth: int, message: Message) -> bool:
-            return message.pinned or nth in places or message.id in names
-
-        return is_pinned
+    def _place_of(self, pin: str) -> int:
+        entries = self.envelope.entries
+        for nth, entry in enumerate(entries):
+            if id_of(entry) == pin:
+                return nth
+        # A number that is nobody's id is an index, as in the library.
+        nth = int(pin) if re.fullmatch(r"-?\d{1,9}", pin) else len(entries)
+        nth = nth + len(entries) if nth < 0 else nth
+        if not 0 <= nth < len(entries):
+            raise UnknownMessageError(pin)
+        return nth
 
 
 def load(source: Source, format_name: str | None, model: str | None) -> Request:
@@ -86,9 +84,7 @@ def load(source: Source, format_name: str | None, model: str | None) -> Request:
     if format_name is not None and format_name not in FORMATS:
         reason = f"no format {format_name!r}; there are {', '.join(FORMATS)}"
         raise UsageError(reason, "--format")
-    name = format_name or detect(source.value, model=model)
-    fmt = get_format(name)
-    envelope = fmt.open(source.value)
+    fmt, envelope = api.open_messages(source.value, format_name, model)
     return Request(source, fmt, envelope, model or envelope.model)
 
 

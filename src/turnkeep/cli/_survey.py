@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
+from turnkeep.errors import DuplicateIdError
 from turnkeep.formats import Envelope, Format
-from turnkeep.model import Message, Role, ToolCall, ToolResult
+from turnkeep.model import Message, Role, ToolCall, ToolResult, as_sent
 from turnkeep.plans import Plan
 from turnkeep.tokens import Parts, RequestCounter
 from turnkeep.turns import Grouping, entry_of
@@ -99,8 +100,9 @@ class Survey:
     @property
     def turns(self) -> int:
         """Number of turns, the preamble not counted."""
-        last = max((e.turn for e in self.entries), default=-1)
-        return last + self.first_turn
+        if not self.entries:
+            return 0
+        return max(e.turn for e in self.entries) + self.first_turn
 
     @property
     def first_turn(self) -> int:
@@ -131,7 +133,7 @@ def survey(
     counter: RequestCounter,
     *,
     tools: Any = None,
-    pinned: Callable[[int, Message], bool] = lambda _nth, message: message.pinned,
+    pins: frozenset[int] = frozenset(),
     advance: Callable[[int], None] = lambda _done: None,
 ) -> Survey:
     """Measure a history; counts every message once, so linear in its text.
@@ -145,10 +147,14 @@ def survey(
             Whose count it is.
         tools:
             Tool definitions that stand outside of the input.
-        pinned:
-            Whether a message (with its position) is pinned.
+        pins:
+            Entries of the list that are pinned, beside those that say so themselves.
         advance:
             Told after each entry of the list how many are done.
+
+    Raises:
+        FormatError: An entry is not what its format demands.
+        DuplicateIdError: Two entries have the same id.
     """
     messages = list(_decoded(envelope, fmt, advance))
     grouping = Grouping(entry_of(message) for _, _, message in messages)
@@ -172,7 +178,7 @@ def survey(
                 parts=parts,
                 tools=tuple(_tools(message, parts, known, counter)),
                 text=_preview(message),
-                pinned=pinned(wire, message),
+                pinned=message.pinned or wire in pins,
                 pending=tuple(pending.get(place, ())),
                 tokens_after=parts.total,
             )
@@ -183,7 +189,7 @@ def survey(
         counter=counter,
         format=fmt.name,
         tools=counter.tools(given),
-        request=counter.request(has_tools=bool(given)),
+        request=counter.request(has_tools=bool(given)) if entries else 0,
     )
 
 
@@ -194,10 +200,23 @@ def _decoded(
     if envelope.system is not None:
         for message in fmt.decode_system(envelope.system):
             yield -1, "system", message
+    seen: set[str] = set()
     for nth, entry in enumerate(envelope.entries):
-        for message in fmt.decode(entry, f"{envelope.path}[{nth}]"):
-            yield nth, message.id if message.id is not None else str(nth), message
+        path = f"{envelope.path}[{nth}]"
+        identity = id_of(entry)
+        if identity is not None:
+            if identity in seen:
+                raise DuplicateIdError(identity, path)
+            seen.add(identity)
+        for message in fmt.decode(entry, path):
+            yield nth, str(nth) if identity is None else identity, as_sent(message)
         advance(nth + 1)
+
+
+def id_of(entry: Any) -> str | None:
+    """The id that an entry of the list carries itself."""
+    identity = entry.get("id") if isinstance(entry, dict) else None
+    return identity if isinstance(identity, str) and identity else None
 
 
 def _tools(

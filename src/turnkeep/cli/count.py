@@ -81,8 +81,9 @@ def count(
     """
     measured: list[tuple[Request, Survey]] = []
     for file in files:
-        request = load(read(file), format_name, model)
-        measured.append((request, request.survey()))
+        for source in read(file):
+            request = load(source, format_name, model)
+            measured.append((request, request.survey()))
     if as_json:
         reports = [_report(request, survey) for request, survey in measured]
         total = sum(survey.total for _, survey in measured)

@@ -9,7 +9,7 @@ import typer
 
 from . import _options as options
 from ._draw import glyphs_for, stderr_console
-from ._files import STDIO, encode, read, write
+from ._files import STDIO, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
 from ._outcome import outcome, plan_json
@@ -55,6 +55,7 @@ def fit(
     reserve: options.Reserve = 0,
     target: options.Target = None,
     pin: options.Pins = None,
+    pin_scope: options.PinScopeName = options.PinScope.TURN,
     pending: options.PendingIds = None,
     no_pending: options.NoPending = False,
     drop_system: options.DropSystem = False,
@@ -100,12 +101,15 @@ def fit(
     * `turnkeep fit chat.json --max-tokens 8000 --model gpt-4o -o trimmed.json`
     * `turnkeep fit - -n 8k --pin rule-1 < chat.json > trimmed.json`
     """
-    source = read(file)
+    source = read_one(file)
     request = load(source, format_name, model)
     budget = options.budget_of(max_tokens, reserve, target)
+    if budget is None:
+        budget = options.budget_of_model(request.model)
     plan = request.plan(
         budget=budget,
-        pinned=options.pins_of(pin, request.ids),
+        pinned=tuple(pin or ()),
+        pin_scope=pin_scope.value,
         pending=options.pending_of(pending, no_pending),
         drop_system=drop_system,
         strategy=options.strategy_of(strategy),
@@ -134,4 +138,4 @@ def fit(
         f"tokens{about}"
     )
     for line in outcome(plan, glyphs):
-        console.print(line)
+        console.print(line, soft_wrap=True)

@@ -12,7 +12,7 @@ from turnkeep.plans import Plan
 
 from . import _options as options
 from ._draw import Glyphs, fit_text, glyphs_for, stdout_console
-from ._files import read
+from ._files import read_one
 from ._guard import guarded
 from ._json import dumps
 from ._outcome import accuracy, outcome, plan_json
@@ -32,6 +32,7 @@ def show(
     reserve: options.Reserve = 0,
     target: options.Target = None,
     pin: options.Pins = None,
+    pin_scope: options.PinScopeName = options.PinScope.TURN,
     pending: options.PendingIds = None,
     no_pending: options.NoPending = False,
     drop_system: options.DropSystem = False,
@@ -85,17 +86,17 @@ def show(
     * `turnkeep show chat.json --max-tokens 8k --pin rule-1`
     * `turnkeep show session.json --turn 12`
     """
-    request = load(read(file), format_name, model)
+    request = load(read_one(file), format_name, model)
     budget = options.budget_of(max_tokens, reserve, target)
-    pins = options.pins_of(pin, request.ids)
-    survey = request.survey(pins)
+    survey = request.survey(pin or ())
     overflow: BudgetExceededError | None = None
     plan = None
     if budget is not None:
         try:
             plan = request.plan(
                 budget=budget,
-                pinned=pins,
+                pinned=tuple(pin or ()),
+                pin_scope=pin_scope.value,
                 pending=options.pending_of(pending, no_pending),
                 drop_system=drop_system,
                 strategy=options.strategy_of(strategy),
@@ -132,7 +133,7 @@ def show(
             console.print(line, overflow="crop", no_wrap=True)
         console.print()
         for line in outcome(plan, glyphs):
-            console.print(line)
+            console.print(line, soft_wrap=True)
         console.print()
     coloured = console.color_system is not None and not console.no_color
     explained = key(survey, glyphs, planned=plan is not None, coloured=coloured)

@@ -1,0 +1,192 @@
+"""Tests for `turnkeep show`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+import turnkeep
+from tests.cli.running import EXAMPLE, chat, run, save
+
+
+def rows(output: str) -> dict[str, str]:
+    """The lines of the picture that begin with a turn's number."""
+    found = {}
+    for line in output.splitlines():
+        number = line[:4].strip()
+        if number.isdigit():
+            found[number] = line
+    return found
+
+
+def test_one_bar_a_turn() -> None:
+    """The preamble is turn 0; every turn has its tokens, steps and question."""
+    result = run("show", EXAMPLE)
+
+    assert result.exit_code == 0, result.stderr
+    lines = rows(result.stdout)
+    assert list(lines) == [str(n) for n in range(10)]
+    assert "The nightly build was red" in lines["2"]
+    assert "waits for run_nightly" in lines["4"]
+    assert "tool definitions" in result.stdout
+    assert "45 messages · 9 turns" in result.stdout
+
+
+def test_bars_are_to_scale() -> None:
+    """A bar's length is its tokens' share of the largest turn."""
+    lines = rows(run("show", EXAMPLE, "--width", "120").stdout)
+
+    def tokens(line: str) -> int:
+        return int(line[5:13].replace(",", ""))
+
+    largest = max(lines.values(), key=tokens)
+    for line in lines.values():
+        expected = largest.count("█") * tokens(line) / tokens(largest)
+        assert abs(line.count("█") - expected) <= 1
+
+
+def test_the_tokens_add_up() -> None:
+    """Turns, tools and overhead are the total that `count()` gives."""
+    report = json.loads(run("show", EXAMPLE, "--json").stdout)
+    counted = turnkeep.count(json.loads(EXAMPLE.read_text()))
+
+    messages = sum(message["tokens"] for message in report["messages"])
+    assert report["tokens"] == counted.total
+    assert messages + report["tools"] + report["overhead"] == counted.total
+    assert report["turns"] == 9
+    assert report["plan"] is None
+
+
+def test_with_a_budget_it_says_what_would_go_and_why() -> None:
+    """Dropped turns are drawn otherwise and say their cause; pins are marked."""
+    result = run("show", EXAMPLE, "-n", "3500", "--pin", "1")
+
+    lines = rows(result.stdout)
+    assert "◆" in lines["1"]
+    assert "dropped (age)" in lines["2"]
+    assert "░" in lines["2"]
+    assert "█" not in lines["2"]
+    assert "% of the budget" in result.stdout
+    assert "drops" in result.stdout
+    assert "◆ pinned  ◷ pending" in result.stdout
+
+
+def test_a_turn_cut_inside_shows_how_much() -> None:
+    """Of a long loop the oldest steps go: the bar shows both parts."""
+    loop = [{"role": "user", "content": "Count to five."}]
+    for nth in range(5):
+        call = {"id": f"c{nth}", "type": "function"}
+        call["function"] = {"name": "next", "arguments": "{}"}  # type: ignore[assignment]
+        loop.append({"role": "assistant", "content": None, "tool_calls": [call]})  # type: ignore[dict-item]
+        loop.append(
+            {"role": "tool", "tool_call_id": f"c{nth}", "content": "go on " * 60}
+        )
+
+    result = run("show", "-", "-n", "300", "--steps", stdin=json.dumps(loop))
+
+    assert "dropped 3 of 6 steps (age)" in result.stdout
+    assert {"█", "░"} <= set(rows(result.stdout)["1"])
+    assert ".6" in result.stdout
+
+
+def test_the_plan_in_json_agrees_with_the_library() -> None:
+    """Every message's fate is the plan's decision."""
+    report = json.loads(run("show", EXAMPLE, "-n", "3500", "--json").stdout)
+    plan = turnkeep.plan(json.loads(EXAMPLE.read_text()), max_tokens=3500)
+
+    assert report["plan"]["tokens"] == plan.tokens
+    assert report["tokens"] == plan.tokens_before
+    assert [m["action"] for m in report["messages"]] == [
+        d.action for d in plan.decisions
+    ]
+    assert [m["tokens"] for m in report["messages"]] == [
+        d.tokens for d in plan.decisions
+    ]
+
+
+def test_does_not_fit_still_draws() -> None:
+    """The picture helps to see why; the code says that it does not fit."""
+    result = run("show", EXAMPLE, "-n", "100")
+
+    assert result.exit_code == 3
+    assert "2    2,696" in result.stdout
+    assert "Set max_tokens to at least" in result.stderr
+
+
+def test_does_not_fit_in_json() -> None:
+    """For programs it is the error alone."""
+    result = run("show", EXAMPLE, "-n", "100", "--json")
+
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["error"]["type"] == "BudgetExceededError"
+
+
+def test_steps_of_one_turn() -> None:
+    """`--turn` shows that turn alone, with its steps."""
+    result = run("show", EXAMPLE, "--turn", "2")
+
+    assert list(rows(result.stdout)) == ["2"]
+    assert ".3" in result.stdout
+    assert "read_log \N{MULTIPLICATION SIGN}2" in result.stdout
+    assert "9 more turns" in result.stdout
+
+
+def test_only_what_is_dropped() -> None:
+    """`--dropped` leaves out turns that stay whole."""
+    result = run("show", EXAMPLE, "-n", "3500", "--pin", "1", "--dropped")
+
+    assert list(rows(result.stdout)) == ["2", "3", "5"]
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 52, 60, 80, 120, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    """From the narrowest terminal on, the picture's lines never wrap."""
+    result = run("show", EXAMPLE, "--width", width, "--steps")
+
+    lines = list(rows(result.stdout).values())
+    assert len(lines) == 10
+    assert max(Text(line).cell_len for line in lines) <= width
+
+
+def test_no_colour_when_piped() -> None:
+    """Escape sequences are for terminals."""
+    assert "\x1b" not in run("show", EXAMPLE, "-n", "3500").stdout
+
+
+def test_a_chat_cannot_send_escape_sequences(tmp_path: Path) -> None:
+    """What a message holds never reaches the terminal as a command."""
+    hostile = "\x1b]0;owned\x07\x1b[31m red \x9b2J [bold]not markup[/]"
+    path = save(tmp_path / "x\x1b[1m.json", [{"role": "user", "content": hostile}])
+
+    result = run("show", path, "--width", "160")
+
+    assert not {"\x1b", "\x07", "\x9b"} & set(result.stdout)
+    assert "[bold]not markup[/]" in result.stdout
+
+
+def test_wide_characters_keep_the_columns() -> None:
+    """Chinese takes two cells a character; the label is cut to its cells."""
+    history = [{"role": "user", "content": "重要的指示" * 40}]
+
+    result = run("show", "-", "--width", "60", stdin=json.dumps(history))
+
+    assert max(Text(line).cell_len for line in result.stdout.splitlines()) <= 60
+
+
+def test_an_empty_list() -> None:
+    """Nothing to draw is no error."""
+    result = run("show", "-", "--format", "openai", stdin="[]")
+
+    assert result.exit_code == 0, result.stderr
+    assert "0 messages · 0 turns" in result.stdout
+
+
+def test_cleared_results_are_drawn_as_edited() -> None:
+    """Repaired, late and open calls are named with their figures."""
+    history = chat(3)
+    history[2:2] = [{"role": "tool", "tool_call_id": "nobody", "content": "orphan"}]
+
+    result = run("show", "-", "-n", "8k", stdin=json.dumps(history))
+
+    assert "(repair)" in result.stdout
