@@ -21,6 +21,7 @@ _ELSEWHERE = {
 """Part types that no chat message has."""
 _OPENAI = {"image_url", "input_audio", "file", "refusal"}
 _MISTRAL = {"document_url", "reference"}
+_NOT_MISTRAL = {"function_call", "reasoning", "reasoning_content", "refusal", "audio"}
 
 
 def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
@@ -98,8 +99,8 @@ def judge_mistral(entry: dict[str, Any]) -> tuple[int, str]:
     if entry.get("role") in {"developer", "function"}:
         return 0, f"role {entry['role']!r}"
     score, words = judge_chat(entry)
-    if not score or entry.get("function_call") is not None:
-        return 0, words or "function_call"
+    if not score or entry.keys() & _NOT_MISTRAL:
+        return 0, words or "keys of another format"
     for part in entry["content"] if isinstance(entry.get("content"), list) else ():
         if not isinstance(part, dict):
             return 0, "a part that is no object"

@@ -1,0 +1,141 @@
+"""What every format promises, checked on all of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.generators import (
+    EVERYTHING,
+    PLAIN,
+    Menu,
+    decoded,
+    histories,
+    json_values,
+)
+from turnkeep.errors import FormatError
+from turnkeep.formats import FORMATS, Format, get_format
+from turnkeep.model import Message, Role, Text, ToolCall, ToolResult, same
+
+READ_ONLY = {"claude-code"}
+"""Formats of files that other programs write."""
+
+ALL = [get_format(name) for name in FORMATS]
+WRITTEN = [fmt for fmt in ALL if fmt.name not in READ_ONLY]
+JSON = [fmt for fmt in WRITTEN if fmt.name != "messages"]
+
+every = pytest.mark.parametrize("fmt", ALL, ids=lambda fmt: fmt.name)
+every_written = pytest.mark.parametrize("fmt", WRITTEN, ids=lambda fmt: fmt.name)
+every_json = pytest.mark.parametrize("fmt", JSON, ids=lambda fmt: fmt.name)
+
+
+@every
+def test_has_the_name_it_is_registered_by(fmt: Format) -> None:
+    """So that `get_format(fmt.name)` is the same format."""
+    assert get_format(fmt.name) is fmt
+    assert isinstance(fmt, Format)
+
+
+@every_json
+@given(history=histories(EVERYTHING))
+def test_what_it_wrote_comes_back_equal(
+    fmt: Format, history: tuple[Message, ...]
+) -> None:
+    """Decoding what was encoded, then encoding, gives the equal JSON value."""
+    entries = fmt.encode(history)
+    plain = json.loads(json.dumps(entries, allow_nan=False))
+
+    again = fmt.encode(decoded(fmt.decode, plain))
+
+    assert same(again, entries)
+
+
+@every_json
+@given(history=histories(EVERYTHING))
+def test_never_changes_what_it_reads(fmt: Format, history: tuple[Message, ...]) -> None:
+    """Entries and messages stay as they were."""
+    entries = fmt.encode(history)
+    before = copy.deepcopy(entries)
+
+    fmt.encode(decoded(fmt.decode, entries))
+
+    assert same(entries, before)
+
+
+@every_json
+@given(history=histories(EVERYTHING))
+def test_names_its_losses_in_words(fmt: Format, history: tuple[Message, ...]) -> None:
+    """Each loss is a sentence for people; what it wrote itself, it loses nothing of."""
+    for message in history:
+        assert all(isinstance(loss, str) and loss for loss in fmt.losses(message))
+    for message in decoded(fmt.decode, fmt.encode(history)):
+        unstamped = not (message.pinned or message.timestamp or message.metadata)
+        if unstamped and message.priority is None:
+            assert fmt.losses(message) == []
+
+
+@every_written
+@given(history=histories(EVERYTHING))
+def test_writes_requests(fmt: Format, history: tuple[Message, ...]) -> None:
+    """A request body holds every text that is sent, and the tools as they were given."""
+    tools = [{"name": "a tool"}]
+
+    body = fmt.encode_request(history, tools)
+
+    assert isinstance(body, dict)
+    if fmt.name != "messages":
+        assert "a tool" in json.dumps(body)
+
+
+@every
+@given(value=json_values | st.lists(json_values))
+def test_detection_never_raises(fmt: Format, value: Any) -> None:
+    """Any JSON value has a score and a reason."""
+    match = fmt.matches(value)
+
+    assert match.score >= 0
+    assert match.reason
+
+
+@every
+@pytest.mark.parametrize("value", [None, 1, True, "text", 1.5])
+def test_refuses_to_open_what_is_no_list(fmt: Format, value: Any) -> None:
+    """Scalars are neither a list nor a body; the error says where."""
+    with pytest.raises(FormatError) as caught:
+        fmt.open(value)
+
+    assert caught.value.path.startswith("$")
+
+
+@every
+@given(entry=json_values)
+def test_an_entry_is_read_or_refused_with_its_path(fmt: Format, entry: Any) -> None:
+    """Nothing but `FormatError`, and its path starts where the entry is."""
+    try:
+        messages = fmt.decode(entry, "$.here[7]")
+    except FormatError as error:
+        assert error.path.startswith("$.here[7]")
+    else:
+        if fmt.name not in READ_ONLY:
+            assert same(fmt.encode(messages), [entry])
+
+
+@every_json
+@pytest.mark.parametrize("count", [300, 100_000])
+def test_refuses_deep_nesting(fmt: Format, count: int) -> None:
+    """Any depth gives one error; the interpreter's stack is never at risk."""
+    deep: Any = "bottom"
+    for _ in range(count):
+        deep = [deep]
+    entries = fmt.encode([Message.user("hi")])
+    entry = {**entries[0], "unheard_of": deep} if isinstance(entries[0], dict) else deep
+
+    with pytest.raises(FormatError, match="nested deeper"):
+        fmt.decode(entry, "$[0]")
