@@ -127,7 +127,8 @@ class Anthropic:
                 entries[-1]["content"] += content
             else:
                 entry = {"role": wire_role(message), "content": content}
-                entry |= {key: thaw(value) for key, value in extra.items()}
+                if extra:
+                    entry |= thaw(extra)
                 entries.append(entry)
                 joinable = foreign and is_results
             before = message

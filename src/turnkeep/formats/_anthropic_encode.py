@@ -72,6 +72,8 @@ class BlockWriter:
     def _block(self, block: Block, codes: Iterator[str]) -> dict[str, Any] | None:
         match block:
             case Text():
+                if not block.extra:
+                    return {"type": "text", "text": block.text}
                 return self._more({"type": "text", "text": block.text}, block.extra)
             case ToolCall():
                 entry = {

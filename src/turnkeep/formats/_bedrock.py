@@ -13,6 +13,7 @@ from turnkeep.model import (
     Image,
     Message,
     Role,
+    Text,
     Thinking,
     ToolResult,
     thaw,
@@ -33,6 +34,7 @@ from ._wire import (
     Layout,
     argument_losses,
     kind_of,
+    layout_text,
     need,
     rest,
     results_first,
@@ -106,11 +108,11 @@ class Bedrock:
             fields["extra"] = extra
             if isinstance(extra.get("id"), str):
                 fields["id"] = extra["id"]
-        layout = Layout(NAME, codes="".join(codes))
-        if any(isinstance(block, ToolResult) for block in blocks):
-            return split_results(blocks, codes, layout, fields)
-        kind = kind_of(blocks)
-        return (Message(role, tuple(blocks), kind=kind, layout=str(layout), **fields),)
+        if any(type(block) is ToolResult for block in blocks):
+            shared = Layout(NAME, codes="".join(codes))
+            return split_results(blocks, codes, shared, fields)
+        layout, kind = layout_text(NAME, codes), kind_of(blocks)
+        return (Message(role, tuple(blocks), kind=kind, layout=layout, **fields),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.
@@ -120,15 +122,19 @@ class Bedrock:
         """
         messages = with_call_ids(messages, _everywhere)
         ids = CallIds(messages, frozenset({NAME}), _LEGAL_ID)
+        exact = BlockWriter(ids, own=True, exact=True, signed=True)
         entries: list[Any] = []
         before: Message | None = None
         for message in messages:
             if message.kind in DISPLAY_KINDS:
                 continue
             layout = Layout.of(message.layout, NAME)
-            content = _content(message, layout, ids)
-            if content is None:
-                continue
+            if layout is NO_LAYOUT:
+                content = _foreign(message, ids)
+                if content is None:
+                    continue
+            else:
+                content = exact.write(message.content, layout.codes)
             extra = message.extra if is_own(message, NAME) else EMPTY
             if layout.joined and shares_entry(before, extra):
                 last = entries[-1]
@@ -137,7 +143,8 @@ class Bedrock:
                 entries[-1]["content"] += content
             else:
                 entry = {"role": _wire_role(message), "content": content}
-                entry |= {key: thaw(value) for key, value in extra.items()}
+                if extra:
+                    entry |= thaw(extra)
                 entries.append(entry)
             before = message
         return entries
@@ -145,7 +152,7 @@ class Bedrock:
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """A list of system blocks as one system message."""
         blocks, codes = _decode_blocks(system, path, "system")
-        layout = str(Layout(NAME, codes="".join(codes)))
+        layout = layout_text(NAME, codes)
         return (Message(Role.SYSTEM, tuple(blocks), layout=layout),)
 
     def encode_request(
@@ -196,17 +203,21 @@ def _decode_blocks(content: Any, path: str, role: str) -> tuple[list[Block], lis
     blocks: list[Block] = []
     codes: list[str] = []
     for nth, block in enumerate(as_array(content, "'content'", path)):
+        if type(block) is dict and len(block) == 1 and type(block.get("text")) is str:
+            blocks.append(Text(block["text"]))
+            codes.append("0")
+            continue
         made, code = decode_block(block, f"{path}[{nth}]", role)
         blocks.append(made)
         codes.append(code)
     return blocks, codes
 
 
-def _content(message: Message, layout: Layout, ids: CallIds) -> list[Any] | None:
-    """The wire content; none if nothing of it can be said."""
-    if layout is not NO_LAYOUT:
-        writer = BlockWriter(ids, own=True, exact=True, signed=True)
-        return writer.write(message.content, layout.codes)
+def _foreign(message: Message, ids: CallIds) -> list[Any] | None:
+    """The wire content of a message of other origin; none if nothing of it can be said.
+
+    A message that was empty from the start stays an empty text.
+    """
     writer = BlockWriter(
         ids,
         own=is_own(message, NAME),

@@ -80,6 +80,8 @@ class BlockWriter:
         code = int(next(codes, "0"), 16)
         match block:
             case Text():
+                if not block.extra:
+                    return {"text": block.text}
                 return self._more({"text": block.text}, block.extra, "")
             case ToolCall():
                 inner = {

@@ -32,6 +32,7 @@ from ._wire import (
     argument_losses,
     has_no_source,
     kind_of,
+    layout_text,
     need,
     rest,
     results_first,
@@ -114,8 +115,14 @@ class Gemini:
         where = f"{path}.parts"
         blocks: list[Block] = []
         codes: list[str] = []
+        has_results = False
         for nth, part in enumerate(as_array(parts, "'parts'", where)):
+            if type(part) is dict and len(part) == 1 and type(part.get("text")) is str:
+                blocks.append(Text(part["text"]))
+                codes.append("0")
+                continue
             block, code = decode_part(part, f"{where}[{nth}]", role_name)
+            has_results = has_results or isinstance(block, ToolResult)
             blocks.append(block)
             codes.append(code)
         fields: dict[str, Any] = {}
@@ -123,8 +130,8 @@ class Gemini:
             fields["extra"] = extra
             if isinstance(extra.get("id"), str):
                 fields["id"] = extra["id"]
-        layout = Layout(NAME, codes="".join(codes), flag=flag)
-        if any(isinstance(block, ToolResult) for block in blocks):
+        if has_results:
+            layout = Layout(NAME, codes="".join(codes), flag=flag)
             return split_results(blocks, codes, layout, fields)
         kind = kind_of(blocks)
         return (
@@ -132,7 +139,7 @@ class Gemini:
                 _ROLES[role_name],
                 tuple(blocks),
                 kind=kind,
-                layout=str(layout),
+                layout=layout_text(NAME, codes, flag),
                 **fields,
             ),
         )
@@ -145,6 +152,9 @@ class Gemini:
         tools are looked up for results that do not know theirs (GE-08).
         """
         names: dict[str, str] = {}
+        exact = PartWriter(names, own=True, exact=True)
+        ours = PartWriter(names, own=True, exact=False)
+        foreign = PartWriter(names, own=False, exact=False)
         entries: list[Any] = []
         before: Message | None = None
         for message in messages:
@@ -153,14 +163,14 @@ class Gemini:
             layout = Layout.of(message.layout, NAME)
             own = is_own(message, NAME)
             extra = message.extra if own else EMPTY
-            writer = PartWriter(own, layout is not NO_LAYOUT, names)
             if layout is NO_LAYOUT:
+                writer = ours if own else foreign
                 parts = writer.write(results_first(message))
                 if not parts and message.content:
                     continue
                 parts = parts or [{"text": ""}]
             else:
-                parts = writer.write(message.content, layout.codes)
+                parts = exact.write(message.content, layout.codes)
             if layout.joined and shares_entry(before, extra):
                 last = entries[-1]
                 last["parts"] = weave(last["parts"], parts, layout.positions)
@@ -168,8 +178,8 @@ class Gemini:
                 entries[-1]["parts"] = [*entries[-1].get("parts", ()), *parts]
             else:
                 entries.append(_entry(message, parts, layout.flag))
-                for key, value in extra.items():
-                    entries[-1][key] = thaw(value)
+                if extra:
+                    entries[-1] |= thaw(extra)
             before = message
         return entries
 
@@ -191,7 +201,7 @@ class Gemini:
             decode_part(part, f"{where}[{nth}]", "system")
             for nth, part in enumerate(parts)
         ]
-        layout = str(Layout(NAME, codes="".join(code for _, code in pairs)))
+        layout = layout_text(NAME, [code for _, code in pairs])
         blocks = tuple(block for block, _ in pairs)
         extra = rest(system, frozenset({"parts"}), path)
         return (Message(Role.SYSTEM, blocks, extra=extra, layout=layout),)
@@ -276,7 +286,7 @@ def _system(messages: Sequence[Message]) -> Any:
     for message in messages:
         layout = Layout.of(message.layout, NAME)
         own = is_own(message, NAME)
-        writer = PartWriter(own, layout is not NO_LAYOUT, {})
+        writer = PartWriter({}, own=own, exact=layout is not NO_LAYOUT)
         parts += writer.write(message.content, layout.codes)
     system: dict[str, Any] = {"parts": parts}
     if is_own(first, NAME):

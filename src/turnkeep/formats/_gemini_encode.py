@@ -40,17 +40,17 @@ class PartWriter:
     """Writes blocks of one message as parts.
 
     Args:
+        names:
+            The tool of each call id so far, for results that do not know theirs.
         own:
             Whether the blocks' `extra` is Gemini's (or the caller's).
         exact:
             Whether the message is from Gemini's wire and unedited.
-        names:
-            The tool of each call id so far, for results that do not know theirs.
     """
 
+    names: dict[str, str]
     own: bool
     exact: bool
-    names: dict[str, str]
 
     def write(self, blocks: Sequence[Block], codes: str = "") -> list[dict[str, Any]]:
         """The parts that say *blocks*, without what Gemini cannot carry.
@@ -69,6 +69,8 @@ class PartWriter:
         code = int(next(codes, "0"), 16)
         match block:
             case Text():
+                if not block.extra:
+                    return {"text": block.text}
                 return self._more({"text": block.text}, block.extra, code)
             case ToolCall():
                 return self._call(block, code)

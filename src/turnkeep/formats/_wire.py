@@ -108,6 +108,14 @@ class Layout:
         return f"{self.owner}:{details}" if details else self.owner
 
 
+def layout_text(name: str, codes: Sequence[str], flag: str = "") -> str:
+    """The text of a layout that has nothing but codes and a flag: the usual case."""
+    joined = "".join(codes)
+    if not flag and not joined.strip("0"):
+        return name
+    return str(Layout(name, codes=joined, flag=flag))
+
+
 NO_LAYOUT: Final = Layout()
 """The layout of a message of another origin."""
 
