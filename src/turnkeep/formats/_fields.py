@@ -1,0 +1,252 @@
+"""Fields of the seed systems' messages: read strictly, written as their crates do."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import attrs
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    EMPTY,
+    Block,
+    FrozenDict,
+    Json,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    join_text,
+    thaw,
+)
+from turnkeep.serial import dump_message, load_message
+
+from ._shape import compact, frozen_object, json_type
+
+T = TypeVar("T")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Written for an unset time stamp where one is demanded, and read as unset."""
+
+_WORDS: dict[type, str] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a whole number",
+    dict: "an object",
+    list: "an array",
+}
+
+
+def required(entry: dict[str, Any], key: str, kind: type[T], path: str) -> T:
+    """The value of *key*, which must be there and of that *kind*.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if key not in entry:
+        reason = f"{key!r} is missing (it must be {_WORDS[kind]})"
+        raise FormatError(reason, path)
+    return checked(entry[key], key, kind, f"{path}.{key}")
+
+
+def optional(entry: dict[str, Any], key: str, kind: type[T], path: str) -> T | None:
+    """The value of *key*, none where it is absent or null.
+
+    Raises:
+        FormatError: It is something else.
+    """
+    value = entry.get(key)
+    return None if value is None else checked(value, key, kind, f"{path}.{key}")
+
+
+def defaulted(entry: dict[str, Any], key: str, default: T, path: str) -> T:
+    """The value of *key*, *default* where it is absent; null is not allowed.
+
+    Raises:
+        FormatError: It is of another type than *default*.
+    """
+    if key not in entry:
+        return default
+    return checked(entry[key], key, type(default), f"{path}.{key}")
+
+
+def checked(value: Any, what: str, kind: type[T], path: str) -> T:
+    """*value*, which must be of that *kind*; a boolean is no number.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        reason = f"{what} must be {_WORDS[kind]}, got {json_type(value)}"
+        raise FormatError(reason, path)
+    return value
+
+
+def only_key(value: Any, what: str, path: str) -> str:
+    """The one key of an externally tagged value.
+
+    Raises:
+        FormatError: It is not an object with exactly one key.
+    """
+    if not isinstance(value, dict) or len(value) != 1:
+        found = f"keys {', '.join(map(repr, value))}" if value else "no key"
+        shown = found if isinstance(value, dict) else json_type(value)
+        reason = f"{what} must be an object with one key, its tag; got {shown}"
+        raise FormatError(reason, path)
+    key: str = next(iter(value))
+    return key
+
+
+def others(entry: dict[str, Any], known: Container[str], path: str) -> FrozenDict:
+    """The keys of *entry* that are not *known*, frozen."""
+    return frozen_object({k: v for k, v in entry.items() if k not in known}, path)
+
+
+def with_others(
+    own: dict[str, Any], extra: dict[str, Any], known: Container[str] = ()
+) -> dict[str, Any]:
+    """*own* with the keys of *extra* behind, those of the format's own left out."""
+    for key, value in extra.items():
+        if key not in own and key not in known:
+            own[key] = thaw(value)
+    return own
+
+
+def call_of(
+    call_id: str | None, name: str, arguments: Any, extra: FrozenDict = EMPTY
+) -> ToolCall:
+    """A call whose *arguments* arrived as a JSON value, which may be a string."""
+    if isinstance(arguments, str):
+        return ToolCall(call_id, name, compact(arguments), extra=extra)
+    return ToolCall(call_id, name, arguments, extra=extra)
+
+
+def text_blocks(text: str) -> tuple[Block, ...]:
+    """*text* as content; nothing where it is empty."""
+    return (Text(text),) if text else ()
+
+
+def plain_text(blocks: Iterable[Block]) -> str:
+    """The text and JSON among *blocks*, calls and results apart."""
+    return join_text([b for b in blocks if isinstance(b, (Text, Json))])
+
+
+def without_results(blocks: Iterable[Block]) -> list[Block]:
+    """*blocks* without tool results."""
+    return [block for block in blocks if not isinstance(block, ToolResult)]
+
+
+def to_store(messages: Iterable[Message]) -> list[Message]:
+    """*messages* without those only for people, in formats that would send them."""
+    return [m for m in messages if m.kind not in DISPLAY_KINDS]
+
+
+def display_losses(message: Message) -> list[str]:
+    """What to say of a message that `to_store` leaves out."""
+    return ["a message only for people"] if message.kind in DISPLAY_KINDS else []
+
+
+def everywhere(_message: Message) -> bool:
+    """Every message concerns these formats: all of them link results by id."""
+    return True
+
+
+def with_tool_names(messages: Iterable[Message]) -> list[Message]:
+    """*messages* whose results name their tool, where an earlier call of the id does.
+
+    Linear in their number.
+    """
+    names: dict[str | None, str] = {}
+    named = []
+    for message in messages:
+        names.update((call.id, call.name) for call in message.tool_calls)
+        if any(
+            r.tool_name is None and r.tool_call_id in names
+            for r in message.tool_results
+        ):
+            content = tuple(_with_name(block, names) for block in message.content)
+            message = attrs.evolve(message, content=content)  # noqa: PLW2901
+        named.append(message)
+    return named
+
+
+def _with_name(block: Block, names: dict[str | None, str]) -> Block:
+    if not isinstance(block, ToolResult) or block.tool_name is not None:
+        return block
+    return attrs.evolve(block, tool_name=names.get(block.tool_call_id))
+
+
+def read_time(value: Any, path: str) -> datetime | None:
+    """The time that RFC 3339 text says, its offset kept; none for `EPOCH`.
+
+    Raises:
+        FormatError: It is not such text, or has no offset.
+    """
+    text = checked(value, "timestamp", str, path)
+    try:
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        reason = f"{text[:40]!r} is not an RFC 3339 time"
+        raise FormatError(reason, path) from None
+    if made.tzinfo is None:
+        reason = f"time stamp {text!r} has no time zone"
+        raise FormatError(reason, path)
+    return None if made == EPOCH else made
+
+
+def write_time(when: datetime | None, *, utc: bool = False) -> str:
+    """RFC 3339 as Rust's chrono writes it: as many digits as needed, in threes."""
+    made = EPOCH if when is None else when
+    made = made.astimezone(UTC) if utc else made
+    digits = "seconds" if made.microsecond == 0 else "microseconds"
+    if made.microsecond and made.microsecond % 1000 == 0:
+        digits = "milliseconds"
+    text = made.isoformat(timespec=digits)
+    return text.replace("+00:00", "Z") if utc else text
+
+
+def read_millis(value: int, path: str) -> datetime | None:
+    """The time of Unix milliseconds; none for 0.
+
+    Raises:
+        FormatError: It lies outside of the years 1 to 9999.
+    """
+    try:
+        return EPOCH + timedelta(milliseconds=value) if value else None
+    except OverflowError:
+        reason = f"{value} milliseconds are outside of the years 1 to 9999"
+        raise FormatError(reason, path) from None
+
+
+def write_millis(when: datetime | None) -> int:
+    """Unix milliseconds, rounded down; 0 for an unset time."""
+    return 0 if when is None else (when - EPOCH) // timedelta(milliseconds=1)
+
+
+CARRIED = "turnkeep"
+"""Key of a host's metadata under which we keep what its format has no place for."""
+
+_CARRIED = ("id", "token_count", "pinned", "pin_scope", "kind")
+
+
+def carry(message: Message, fields: Sequence[str] = _CARRIED) -> dict[str, Any]:
+    """What of *fields* is set on *message*, as JSON for its host's metadata."""
+    dumped = dump_message(message)
+    return {key: dumped[key] for key in fields if key in dumped}
+
+
+def carried(value: Any, path: str, fields: Sequence[str] = _CARRIED) -> dict[str, Any]:
+    """Fields of a message as `carry` wrote them.
+
+    Raises:
+        FormatError: One has the wrong type.
+    """
+    if not isinstance(value, dict):
+        return {}
+    made = load_message(
+        {"role": "user", **{key: value[key] for key in fields if key in value}}, path
+    )
+    return {key: getattr(made, key) for key in fields if key in value}
