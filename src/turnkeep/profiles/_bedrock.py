@@ -267,8 +267,8 @@ _TRIMS = (
         "BR-03): dropping one leaves equal neighbours. turnkeep joins them."
     ),
     (
-        "All results of a turn must stand in one message (BR-06, BR-07). turnkeep moves "
-        "them as one step and joins late ones with the others."
+        "All results of a turn must stand in one message (BR-06, BR-07). turnkeep "
+        "moves them as one step and joins late ones with the others."
     ),
     (
         "Emptied or blank blocks are refused (BR-04, BR-05), and so is a document "

@@ -1,61 +1,25 @@
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ._base import Findings, Policy, Profile, Request, describe
+from ._responses_items import (
+    ITEM_TYPES,
+    OTHER_PAIRS,
+    OUTPUTS,
+    check_edit,
+    follows_reasoning,
+    type_of,
+)
 from ._responses_rules import RULES
 from ._shared import filled, items
-
-ITEM_TYPES = frozenset(
-    {
-        "additional_tools",
-        "apply_patch_call",
-        "apply_patch_call_output",
-        "code_interpreter_call",
-        "compaction",
-        "compaction_trigger",
-        "computer_call",
-        "computer_call_output",
-        "configuration_update",
-        "custom_tool_call",
-        "custom_tool_call_output",
-        "file_search_call",
-        "function_call",
-        "function_call_output",
-        "image_generation_call",
-        "item_reference",
-        "local_shell_call",
-        "local_shell_call_output",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "mcp_call",
-        "mcp_list_tools",
-        "message",
-        "program",
-        "program_output",
-        "reasoning",
-        "shell_call",
-        "shell_call_output",
-        "tool_search_call",
-        "tool_search_output",
-        "web_search_call",
-    }
-)
-"""The union `ResponseInputItemParam` of the openai SDK 3.57.0."""
 
 ROLES = ("user", "assistant", "system", "developer")
 LONGEST_CALL_ID = 64
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_OTHER_PAIRS = {
-    "computer_call": "computer_call_output",
-    "shell_call": "shell_call_output",
-    "apply_patch_call": "apply_patch_call_output",
-}
 _ID_PREFIX = {
     "message": "msg",
     "function_call": "fc",
@@ -65,29 +29,6 @@ _ID_PREFIX = {
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _SAID = ("output_text", "refusal")
 _READ = ("input_text", "input_image", "input_file")
-_MADE_BY_OTHERS = frozenset(
-    {
-        *_OUTPUTS,
-        *_OTHER_PAIRS.values(),
-        "additional_tools",
-        "compaction_trigger",
-        "configuration_update",
-        "local_shell_call_output",
-        "mcp_approval_response",
-        "tool_search_output",
-    }
-)
-"""Items that no model produces: they cannot follow a reasoning item as its own."""
-
-
-def type_of(item: Any) -> str | None:
-    """The type of an item; a bare role and content make a message."""
-    if not isinstance(item, Mapping):
-        return None
-    kind = item.get("type")
-    if kind is None and "role" in item:
-        return "message"
-    return kind if isinstance(kind, str) else None
 
 
 def check(request: Request, found: Findings) -> None:
@@ -185,15 +126,19 @@ def _check_pairs(request: Request, found: Findings) -> None:
     """OR-05, OR-06 and the soft rules on pairing: by call_id over the whole input."""
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
+    others: set[str] = set()
     references = request.setting("previous_response_id", "conversation") is not None
     for nth, item in enumerate(request.entries):
         kind = type_of(item)
         references = references or kind == "item_reference"
-        side = calls if kind in _CALLS else outputs if kind in _OUTPUTS else None
-        if side is None:
+        call_id = item.get("call_id") if isinstance(item, Mapping) else None
+        if kind is None or not isinstance(call_id, str):
             continue
-        call_id = item.get("call_id")
-        if not isinstance(call_id, str):
+        side = calls if kind in _CALLS else outputs if kind in OUTPUTS else None
+        if side is None:
+            # A function's output may answer a tool search that the client carried out.
+            if kind.endswith("_call"):
+                others.add(call_id)
             continue
         if call_id in side:
             number = "OR-s1" if side is calls else "OR-s2"
@@ -208,13 +153,13 @@ def _check_pairs(request: Request, found: Findings) -> None:
             what = f"the output of {call_id!r} stands before its call"
             found.add("OR-s4", request.at(outputs[call_id]), what)
     for call_id, nth in outputs.items():
-        if call_id not in calls and not references:
+        if call_id not in calls and call_id not in others and not references:
             found.add("OR-06", request.at(nth), f"no call has the call_id {call_id!r}")
     _check_other_pairs(request, found)
 
 
 def _check_other_pairs(request: Request, found: Findings) -> None:
-    for call_kind, output_kind in _OTHER_PAIRS.items():
+    for call_kind, output_kind in OTHER_PAIRS.items():
         ids: dict[str, set[str]] = {call_kind: set(), output_kind: set()}
         places: dict[str, int] = {}
         for nth, item in enumerate(request.entries):
@@ -225,14 +170,6 @@ def _check_other_pairs(request: Request, found: Findings) -> None:
         for call_id in ids[call_kind] ^ ids[output_kind]:
             what = f"{call_kind} {call_id!r} and its output are not both there"
             found.add("OR-s3", request.at(places[call_id]), what)
-
-
-def follows_reasoning(item: Any) -> bool:
-    """Whether the model can have produced *item* behind a reasoning item."""
-    kind = type_of(item)
-    if kind == "message":
-        return bool(item.get("role") == "assistant")
-    return kind is not None and kind not in _MADE_BY_OTHERS
 
 
 def _check_reasoning(request: Request, found: Findings) -> None:
@@ -249,34 +186,6 @@ def _check_reasoning(request: Request, found: Findings) -> None:
             found.add("OR-s5", request.at(nth), what)
         elif stored:
             found.add("OR-08", request.at(nth), what)
-
-
-def _owners(entries: Sequence[Any]) -> dict[str, str]:
-    """The id of each item behind a reasoning item, with the reasoning's id."""
-    owners: dict[str, str] = {}
-    for item, following in itertools.pairwise(entries):
-        if type_of(item) != "reasoning" or not follows_reasoning(following):
-            continue
-        if type_of(following) != "reasoning" and isinstance(following.get("id"), str):
-            owners[following["id"]] = str(item.get("id"))
-    return owners
-
-
-def check_edit(request: Request, before: Request, found: Findings) -> None:
-    """OX-01: compare a trimmed request with the one *before* it; linear in both."""
-    owners = _owners(before.entries)
-    kept = {
-        str(item.get("id")) for item in request.entries if type_of(item) == "reasoning"
-    }
-    number = "OX-s1" if request.setting("store") is False else "OX-01"
-    for nth, item in enumerate(request.entries):
-        item_id = item.get("id") if isinstance(item, Mapping) else None
-        owner = owners.get(item_id) if isinstance(item_id, str) else None
-        if owner is not None and owner not in kept:
-            what = (
-                f"{item_id!r} is sent with its id, but its reasoning {owner!r} is gone"
-            )
-            found.add(number, f"{request.at(nth)}.id", what)
 
 
 _TRIMS = (

@@ -87,7 +87,8 @@ RULES = by_number(
         "An id, when sent, is made of letters, digits, _ and -, and starts with msg, "
         "fc, rs or ctc by the item's type.",
         "Leave the id out.",
-        error="Invalid 'input[111].id': 'msg_..'. Expected an ID that begins with 'fc'.",
+        error="Invalid 'input[111].id': 'msg_..'. Expected an ID that begins with "
+        "'fc'.",
         sources=(
             "continuedev/continue#11494",
             "UKGovernmentBEIS/inspect_ai#1545",
