@@ -264,6 +264,7 @@ class _Job:
                 drop_system=drop_system,
                 repair=on_invalid != "keep",
                 stand_ins=open_calls == "stand-in",
+                per_message=placement == "after-call",
             ),
         )
         self.terms = Terms(

@@ -329,10 +329,11 @@ class _Planner:
 
     def _refuse_open_calls(self) -> None:
         grouping = self.history.grouping
+        per_message = self.terms.placement == "after-call"
         open_ids = [
             call.key
             for call in self.history.open_calls
-            if not grouping.is_last(grouping.step_of[call.message])
+            if grouping.needs_stand_in(call, per_message=per_message)
         ]
         if open_ids:
             raise OpenCallError(tuple(open_ids))

@@ -59,6 +59,8 @@ class Rules:
     stand_ins: bool = True
     """Whether open calls that others follow get a stand-in."""
     stand_in_text: str = STAND_IN_TEXT
+    per_message: bool = True
+    """Whether results must follow their call's own message (see `needs_stand_in`)."""
 
 
 class History:
@@ -82,7 +84,7 @@ class History:
             self._mend()
         if rules.stand_ins:
             for call in grouping.open_calls:
-                if grouping.needs_stand_in(call):
+                if grouping.needs_stand_in(call, per_message=rules.per_message):
                     self._add_stand_in(call)
         self.open_calls = grouping.open_calls
 

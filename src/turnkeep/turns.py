@@ -56,7 +56,11 @@ class Entry(NamedTuple):
     kind: int
     calls: tuple[CallKey, ...] = ()
     results: tuple[Answer, ...] = ()
+    is_summary: bool = False
+    """Whether it stands for earlier messages."""
 
+
+SUMMARY_KIND: Final = "summary"
 
 _KINDS: Final = {
     Role.SYSTEM: SYSTEM,
@@ -83,7 +87,7 @@ def entry_of(message: Message) -> Entry:
     )
     if kind == USER and results and len(results) == len(message.content):
         kind = RESULT
-    return Entry(kind, (), results)
+    return Entry(kind, (), results, message.kind == SUMMARY_KIND)
 
 
 @attrs.frozen
@@ -145,6 +149,7 @@ class Grouping:
         "late",
         "problems",
         "step_of",
+        "summaries",
         "superseded",
         "ties",
         "turn_first",
@@ -171,6 +176,8 @@ class Grouping:
         self.problems: list[Problem] = []
         self.ties: dict[int, set[int]] = {}
         """Steps that share a message and can only leave together."""
+        self.summaries: list[int] = []
+        """Messages that stand for earlier ones."""
         self._open: dict[str | None, list[OpenCall]] = {}
         self._closed: dict[str | None, int] = {}
         self._names: dict[str, list[OpenCall]] | None = None
@@ -186,8 +193,10 @@ class Grouping:
 
     def add(self, entry: Entry) -> int:
         """Add a message; returns its step. Amortised constant time."""
-        kind, calls, results = entry
+        kind, calls, results, is_summary = entry
         index = len(self.kinds)
+        if is_summary:
+            self.summaries.append(index)
         self.kinds.append(kind)
         if kind == ASSISTANT:
             step = self._run
@@ -195,8 +204,6 @@ class Grouping:
                 step = self._run = self._begin(index)
             else:
                 self.step_of.append(step)
-                if step != len(self.first) - 1:  # pragma: no cover - runs are newest
-                    self.late.setdefault(step, []).append(index)
             self._run_results = step
             if calls:
                 self._place = index
@@ -316,13 +323,9 @@ class Grouping:
         if len(stack) == 1:
             del self._open[call.id]
         else:
-            stack.remove(call)
+            _take_out(stack, call)
         if self._names is not None:
-            named = self._names[call.name]
-            if named[-1] is call:
-                named.pop()
-            else:
-                named.remove(call)
+            _take_out(self._names[call.name], call)
             self._closed[f"\0{call.name}"] = call.message
         self._closed[call.id] = call.message
 
@@ -397,24 +400,39 @@ class Grouping:
             index -= 1
         return self.step_of[index] if index >= 0 else None
 
-    def needs_stand_in(self, call: OpenCall) -> bool:
+    def needs_stand_in(self, call: OpenCall, *, per_message: bool = True) -> bool:
         """Whether an open call cannot be sent bare.
 
-        It can where nothing but its own step's results follows its message (the caller
-        is about to answer), and needs nothing where an answer that is not final is
-        there already.
-        """
-        return call.answer is None and not self.is_last(self.step_of[call.message])
+        It can where nothing but its own step's results follows (the caller is about to
+        answer), and needs nothing where an answer that is not final is there already.
 
-    def is_last(self, step: int) -> bool:
-        """Whether nothing but the step's own messages follows its beginning."""
-        if step == len(self.first) - 1:
+        Args:
+            call:
+                The call.
+            per_message:
+                Whether results must follow the call's own message, rather than the
+                whole run of assistant entries that it is part of.
+        """
+        if call.answer is not None:
+            return False
+        step = self.step_of[call.message]
+        kinds, step_of = self.kinds, self.step_of
+        for index in range(call.message + 1, len(kinds)):
+            kind = kinds[index]
+            if kind == HIDDEN or (kind == RESULT and step_of[index] == step):
+                continue
+            if kind == ASSISTANT and step_of[index] == step and not per_message:
+                continue
             return True
-        start = self.first[step + 1]
-        return all(
-            self.step_of[i] == step or self.kinds[i] == HIDDEN
-            for i in range(start, len(self.kinds))
-        )
+        return False
+
+
+def _take_out(stack: list[OpenCall], call: OpenCall) -> None:
+    """Remove *call*, which stands near the end; `list.remove` would start in front."""
+    at = len(stack) - 1
+    while stack[at] is not call:
+        at -= 1
+    del stack[at]
 
 
 def _pick(stack: Sequence[OpenCall], *, final: bool) -> OpenCall:

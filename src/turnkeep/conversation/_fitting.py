@@ -98,6 +98,7 @@ class Fitter:
                 awaited=self.desk.is_awaited,
                 drop_system=drop_system,
                 stand_ins=open_calls == "stand-in",
+                per_message=terms.placement == "after-call",
                 stand_in_text=stand_in_text,
             ),
         )

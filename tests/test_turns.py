@@ -1,0 +1,293 @@
+"""Tests for `turnkeep.turns`."""
+
+from hypothesis import given
+
+from tests.chats import Entry, call, chats, numbered, placeholder, result, say, system, user
+from tests.invariants import pair, steps_of, superseded
+from turnkeep.formats import get_format
+from turnkeep.model import Message, Text, ToolCall, ToolResult
+from turnkeep.turns import Answer, CallKey, Entry as Row
+from turnkeep.turns import ASSISTANT, RESULT, USER, Grouping, entry_of
+
+
+def group(chat: list[Entry]) -> Grouping:
+    """A chat, grouped."""
+    openai = get_format("openai")
+    return Grouping(entry_of(m) for e in chat for m in openai.decode(e))
+
+
+def members(grouping: Grouping) -> list[list[int]]:
+    """The messages of each step."""
+    return [grouping.members(step) for step in range(grouping.steps)]
+
+
+def test_a_turn_is_a_user_message_and_what_follows() -> None:
+    """What precedes the first user message is the preamble, the oldest turn."""
+    grouping = group([system(), say(), user(), say(), user()])
+
+    assert [list(grouping.steps_of(t)) for t in range(grouping.turns)] == [
+        [0, 1],
+        [2, 3],
+        [4],
+    ]
+    assert grouping.question_of(0) is None
+    assert grouping.question_of(2) == 4
+
+
+def test_a_call_and_all_its_results_are_one_step() -> None:
+    """Parallel calls, answered in any order."""
+    grouping = group([user(), call("a", "b"), result("b"), result("a"), say()])
+
+    assert members(grouping) == [[0], [1, 2, 3], [4]]
+
+
+def test_a_late_result_joins_its_step_and_turn() -> None:
+    """Wherever it stands; and it is newest when it has just arrived."""
+    grouping = group([user(), call("a"), user(), say(), result("a")])
+
+    assert members(grouping) == [[0], [1, 4], [2], [3]]
+    assert grouping.newest == 1
+    assert grouping.displaced == {4: 1}
+
+
+def test_a_user_text_between_parallel_results() -> None:
+    """The second result still belongs to the calls before the text."""
+    grouping = group([user(), call("a", "b"), result("a"), user(), result("b"), say()])
+
+    assert members(grouping) == [[0], [1, 2, 4], [3], [5]]
+
+
+def test_ids_repeat_and_pair_with_the_nearest_unanswered_call() -> None:
+    """A map over the whole history would mix these up."""
+    grouping = group(
+        [user(), call("x"), result("x"), call("x"), result("x"), user(), call("x")]
+    )
+
+    assert members(grouping) == [[0], [1, 2], [3, 4], [5], [6]]
+    assert [c.message for c in grouping.open_calls] == [6]
+
+
+def test_nearest_open_call_wins_among_two() -> None:
+    """Two open calls of one id: the newer one is answered first."""
+    grouping = group([user(), call("x"), user(), call("x"), result("x"), result("x")])
+
+    assert members(grouping) == [[0], [1, 5], [2], [3, 4]]
+
+
+def test_the_same_id_twice_in_one_message() -> None:
+    """The first call of the message is answered first."""
+    grouping = group([user(), call("x", "x"), result("x")])
+
+    assert [(c.message, c.position) for c in grouping.open_calls] == [(1, 1)]
+
+
+def test_assistant_entries_in_a_row_are_one_message() -> None:
+    """As Responses items and session lines are."""
+    grouping = group([user(), say(), call("a"), call("b"), result("a"), result("b")])
+
+    assert members(grouping) == [[0], [1, 2, 3, 4, 5]]
+
+
+def test_results_without_ids_are_paired_by_name() -> None:
+    """As Gemini's and Ollama's are, in order."""
+    rows = [
+        Row(USER),
+        Row(ASSISTANT, (CallKey("1", "f"), CallKey(None, "g"), CallKey(None, "f"))),
+        Row(RESULT, (), (Answer(None, "g", True), Answer(None, "f", True))),
+        Row(RESULT, (), (Answer(None, "f", True),)),
+        Row(RESULT, (), (Answer(None, "f", True),)),
+    ]
+
+    grouping = Grouping(rows)
+
+    assert not grouping.open_calls
+    assert [(p.kind, p.message, p.call_id) for p in grouping.problems] == [
+        ("duplicate_result", 4, "f")
+    ]
+    assert grouping.was_closed("f")
+
+
+def test_calls_without_ids_are_found_by_name() -> None:
+    """`open_of` takes the name where there is no id."""
+    grouping = Grouping([Row(ASSISTANT, (CallKey(None, "f"), CallKey("i", "g")))])
+
+    assert [c.name for c in grouping.open_of("f")] == ["f"]
+    assert [c.name for c in grouping.open_of("i")] == ["g"]
+    assert not grouping.open_of("nothing")
+
+
+def test_orphans_and_duplicates_are_named() -> None:
+    """A duplicate stays with its call, an orphan is a step of its own."""
+    grouping = group([user(), call("a"), result("a"), result("a"), result("z"), say()])
+
+    assert [(p.kind, p.message, p.call_id) for p in grouping.problems] == [
+        ("duplicate_result", 3, "a"),
+        ("orphan_result", 4, "z"),
+    ]
+    assert members(grouping) == [[0], [1, 2, 3], [4], [5]]
+
+
+def test_a_placeholder_leaves_its_call_open_and_gives_way() -> None:
+    """So does an interim answer; a final one closes."""
+    chat = [user(), call("a"), placeholder("a"), user(), placeholder("a", "still")]
+
+    grouping = group(chat)
+
+    assert [c.answer for c in grouping.open_calls] == [(4, 0)]
+    assert grouping.superseded == {(2, 0): 4}
+    later = group([*chat, result("a")])
+    assert not later.open_calls
+    assert later.superseded == {(2, 0): 4, (4, 0): 5}
+
+
+def test_placeholders_spread_over_calls_of_one_id() -> None:
+    """Each call of the message gets one before any gets a second."""
+    grouping = group([user(), call("x", "x"), placeholder("x"), placeholder("x")])
+
+    assert [c.answer for c in grouping.open_calls] == [(2, 0), (3, 0)]
+
+
+def test_display_messages_are_part_of_what_precedes_them() -> None:
+    """They open no turn, break no run, and are never newest."""
+    messages = [
+        Message.user("a"),
+        Message.assistant("b"),
+        Message.system("Worked for 5 s", kind="run_summary"),
+        Message.assistant("c"),
+        Message.system("Worked for 9 s", kind="run_summary"),
+    ]
+
+    grouping = Grouping(map(entry_of, messages))
+
+    assert members(grouping) == [[0], [1, 2, 3, 4]]
+    assert grouping.newest == 1
+
+
+def test_one_message_with_results_of_two_steps_ties_them() -> None:
+    """They can only leave together."""
+    both = Message(
+        "tool_result",  # type: ignore[arg-type] - converted
+        (ToolResult("a", "1"), ToolResult("b", "2")),
+    )
+    messages = [
+        Message.user("q"),
+        Message.assistant("", tool_calls=[ToolCall("a", "f")]),
+        Message.user("r"),
+        Message.assistant("", tool_calls=[ToolCall("b", "f")]),
+        both,
+    ]
+
+    grouping = Grouping(map(entry_of, messages))
+
+    assert grouping.ties == {1: {1, 3}, 3: {1, 3}}
+
+
+def test_a_user_message_with_results_and_words_opens_a_turn() -> None:
+    """It is tied to the step it answers."""
+    messages = [
+        Message.user("q"),
+        Message.assistant("", tool_calls=[ToolCall("a", "f")]),
+        Message.user((ToolResult("a", "1"), Text("and now?"))),
+    ]
+
+    grouping = Grouping(map(entry_of, messages))
+
+    assert grouping.turns == 2
+    assert grouping.ties == {1: {1, 2}, 2: {1, 2}}
+    assert not grouping.open_calls
+
+
+def test_a_user_message_of_results_only_opens_no_turn() -> None:
+    """Whatever its role says."""
+    messages = [
+        Message.user("q"),
+        Message.assistant("", tool_calls=[ToolCall("a", "f")]),
+        Message.user((ToolResult("a", "1"),)),
+    ]
+
+    assert Grouping(map(entry_of, messages)).turns == 1
+
+
+def test_bare_calls_are_those_with_nothing_but_results_behind() -> None:
+    """Others need a stand-in to be sent."""
+    waiting = group([user(), call("a", "b"), result("a")])
+    passed = group([user(), call("a", "b"), result("a"), user()])
+
+    assert not any(map(waiting.needs_stand_in, waiting.open_calls))
+    assert [c.id for c in passed.open_calls if passed.needs_stand_in(c)] == ["b"]
+
+
+def test_a_call_with_other_assistant_entries_behind_it() -> None:
+    """Whether it can be sent bare depends on where results must stand."""
+    grouping = group([user(), call("a"), say()])
+    (waiting,) = grouping.open_calls
+
+    assert grouping.needs_stand_in(waiting)
+    assert not grouping.needs_stand_in(waiting, per_message=False)
+
+
+@given(chats(broken=True))
+def test_pairing_always_agrees_with_the_slow_way(chat: list[Entry]) -> None:
+    """Steps, open calls, replaced placeholders and misfits."""
+    answers, still_open = pair(chat)
+
+    grouping = group(chat)
+
+    assert {(c.message, c.position) for c in grouping.open_calls} == still_open
+    assert {message for message, _ in grouping.superseded} == superseded(chat)
+    unpaired = {a for a, e in enumerate(chat) if e["role"] == "tool"} - answers.keys()
+    assert {p.message for p in grouping.problems} == unpaired
+    if not unpaired:
+        assert members(grouping) == steps_of(chat)
+
+
+@given(chats(broken=True))
+def test_every_message_is_always_in_one_step_and_every_step_in_one_turn(
+    chat: list[Entry],
+) -> None:
+    """Steps partition the messages; turns partition the steps."""
+    grouping = group(chat)
+
+    inside = [i for step in members(grouping) for i in step]
+    assert sorted(inside) == list(range(len(chat)))
+    steps = [s for t in range(grouping.turns) for s in grouping.steps_of(t)]
+    assert steps == list(range(grouping.steps))
+    assert all(s in grouping.steps_of(grouping.turn_of(s)) for s in steps)
+    assert all(
+        grouping.step_of[i] == s for s, step in enumerate(members(grouping)) for i in step
+    )
+
+
+def test_grouping_is_linear() -> None:
+    """Ten times the history takes ten times the work: calls of one id, all open."""
+    work = {}
+    for length in (1_000, 10_000):
+        chat = numbered([call("same") for _ in range(length)])
+        rows = [Row(ASSISTANT, (CallKey("same", "f"),)) for _ in chat]
+        answers = [Row(RESULT, (), (Answer("same", None, True),)) for _ in chat]
+        touched = 0
+
+        class Counting(list):  # type: ignore[type-arg]
+            """A stack that counts how many entries are looked at."""
+
+            def __reversed__(self):  # type: ignore[no-untyped-def]
+                nonlocal touched
+                for item in list.__reversed__(self):
+                    touched += 1
+                    yield item
+
+            def __getitem__(self, at):  # type: ignore[no-untyped-def]
+                nonlocal touched
+                touched += 1
+                return list.__getitem__(self, at)
+
+        grouping = Grouping(
+            row for pair_ in zip(rows, [Row(USER)] * length, strict=True) for row in pair_
+        )
+        grouping._open = {k: Counting(v) for k, v in grouping._open.items()}
+        for row in answers:
+            grouping.add(row)
+        work[length] = touched
+        assert not grouping.open_calls
+
+    assert work[10_000] <= 11 * work[1_000]
