@@ -81,6 +81,6 @@ class RequestCounter(Protocol):
         """Tokens of the tool definitions in the provider's shape; 0 for none."""
         ...
 
-    def request(self, *, has_tools: bool = False) -> int:
+    def request(self, *, has_tools: bool = False, tool_choice: Any = None) -> int:
         """Tokens a request costs beyond its messages and tools (priming, prompts)."""
         ...

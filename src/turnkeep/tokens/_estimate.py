@@ -132,7 +132,9 @@ FAMILIES: Final = {
     ),
     "llama": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
     "qwen": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
-    "deepseek": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
+    "deepseek": Family(
+        1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"
+    ),
 }
 """Families with an estimate of their own; every other counts as generic."""
 

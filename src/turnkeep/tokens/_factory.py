@@ -1,29 +1,134 @@
-"""Choosing a counter by model or name."""
-
 from __future__ import annotations
 
+from typing import Final
+
+from turnkeep.errors import TokenizerUnavailableError
+
+from ._anthropic import AnthropicMessages
 from ._base import RequestCounter, TextCounter
-from ._estimate import ApproximateCounter
+from ._estimate import FAMILIES, ApproximateCounter
+from ._fast import FastCounter
+from ._media_rules import media_rule
 from ._models import encoding_of, family_of
+from ._openai import OpenAIChat, OpenAIResponses
+from ._providers import (
+    BedrockClaude,
+    BedrockConverse,
+    ChatTemplate,
+    DeepSeekChat,
+    GeminiContents,
+    MistralChat,
+)
+from ._rules import Rules
 from ._tiktoken import TiktokenCounter
+
+_FORMATS: Final[dict[str, tuple[type[Rules], str]]] = {
+    "openai": (OpenAIChat, "openai"),
+    "openai-responses": (OpenAIResponses, "openai"),
+    "anthropic": (AnthropicMessages, "claude-new"),
+    "claude-code": (AnthropicMessages, "claude-new"),
+    "bedrock": (BedrockConverse, "claude-new"),
+    "gemini": (GeminiContents, "gemini"),
+    "mistral": (MistralChat, "mistral"),
+    "deepseek": (DeepSeekChat, "deepseek"),
+    "ollama": (ChatTemplate, "generic"),
+}
+"""Rule, and the family counted for when no model is named, of each wire format."""
+
+_FAMILIES: Final[dict[str, tuple[type[Rules], str]]] = {
+    "openai": (OpenAIChat, "openai"),
+    "claude": (AnthropicMessages, "claude"),
+    "claude-new": (AnthropicMessages, "claude-new"),
+    "gemini": (GeminiContents, "gemini"),
+    "mistral": (MistralChat, "mistral"),
+    "deepseek": (DeepSeekChat, "deepseek"),
+    "qwen": (ChatTemplate, "qwen"),
+    "llama": (ChatTemplate, "llama"),
+}
+"""The same for histories in a format that no provider takes, by the model's family."""
 
 
 def text_counter(model: str | None = None, name: str | None = None) -> TextCounter:
-    """The best counter for *model*, or the one called *name*."""
+    """The best counter of texts for *model*, or the one called *name*.
+
+    Exact where the model's tokenizer is public (with `bpe-openai`, where the extra
+    `fast` installed it), else the estimate of its family. Neither reads a vocabulary
+    before the first count.
+
+    >>> text_counter("claude-sonnet-4-5")
+    ApproximateCounter('claude')
+    >>> text_counter(name="approximate").exact
+    False
+
+    Args:
+        model: Name of a model, with or without its provider; none means gpt-4o.
+        name: Name of an encoding (`"o200k_base"`, ...), `"approximate"`, or
+            `"approximate-"` and a family.
+
+    Raises:
+        TokenizerUnavailableError: *name* is nobody's name.
+    """
     if name is not None:
-        if name.startswith("approximate"):
-            return ApproximateCounter(name.partition("-")[2] or "generic")
-        return TiktokenCounter(name)
+        kind, _, family = name.partition("-")
+        if kind != "approximate":
+            return _exact(name)
+        if family and family not in FAMILIES:
+            known = ", ".join(f'"approximate-{one}"' for one in FAMILIES)
+            raise TokenizerUnavailableError(name, (f"known estimates: {known}",))
+        return ApproximateCounter(family or "generic")
     if model is None:
-        return TiktokenCounter()
-    found = encoding_of(model)
-    return ApproximateCounter(family_of(model)) if found is None else TiktokenCounter(found)
+        return _exact("o200k_base")
+    # Families are told apart without importing tiktoken.
+    family = family_of(model)
+    if family in ("openai", "generic") and (found := encoding_of(model)) is not None:
+        return _exact(found)
+    return ApproximateCounter(family)
+
+
+def _exact(encoding: str) -> TextCounter:
+    if FastCounter.supports(encoding):
+        try:
+            return FastCounter(encoding)
+        except TokenizerUnavailableError:
+            # It is installed, but a version that does not count as tiktoken does.
+            return TiktokenCounter(encoding)
+    return TiktokenCounter(encoding)
 
 
 def request_counter(
-    *, format: str = "openai", model: str | None = None, text: TextCounter | None = None  # noqa: A002
+    *,
+    format: str = "openai",  # noqa: A002 - the word of the whole library
+    model: str | None = None,
+    text: TextCounter | None = None,
 ) -> RequestCounter:
-    """The counter of whole requests."""
-    from ._openai import OpenAIRequestCounter  # noqa: PLC0415
+    """The counter of whole requests in *format* for *model*.
 
-    return OpenAIRequestCounter(text or text_counter(model), model)
+    The format decides what a message costs beyond its text, the model what pictures
+    and documents cost and which tokenizer counts. A format that no provider takes (our
+    own, those of other systems) is counted as what the model's provider would get.
+
+    >>> request_counter(format="openai", model="gpt-4o").name
+    'o200k_base/openai'
+
+    Args:
+        format: Name of a format; unknown ones are counted by the model alone.
+        model: Name of a model, with or without its provider.
+        text: Counts the texts instead of the model's own counter.
+    """
+    family = family_of(model) if model is not None else None
+    found = _FORMATS.get(format)
+    if found is None:
+        found = _FAMILIES.get(family or "openai", (Rules, "generic"))
+    rules, default = found
+    if rules is BedrockConverse and (family or default).startswith("claude"):
+        rules = BedrockClaude
+    if text is None:
+        text = text_counter(model) if model is not None else _default(default)
+    # A model nobody knows has no rule for pictures: that of the format's own provider.
+    known = default if family in (None, "generic") else family
+    return rules(text, media_rule(known or default, model), media_rule(default, None))
+
+
+def _default(family: str) -> TextCounter:
+    """The counter of a format without a model."""
+    return text_counter() if family == "openai" else ApproximateCounter(family)

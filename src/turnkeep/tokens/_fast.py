@@ -21,8 +21,14 @@ ENCODINGS = {
 # in each vocabulary: U+017F matches "s" regardless of case, marks are letters to
 # o200k only, white space is cut before its last character.
 _PROBES = {
-    "o200k_base": (("it'\u017f  \n\n  a\u0301!\u0301\n/x", 11), ("DON'TDon't 12345", 6)),
-    "cl100k_base": (("it'\u017f  \n\n  a\u0301!\u0301\n/x", 12), ("DON'TDon't 12345", 7)),
+    "o200k_base": (
+        ("it'\u017f  \n\n  a\u0301!\u0301\n/x", 11),
+        ("DON'TDon't 12345", 6),
+    ),
+    "cl100k_base": (
+        ("it'\u017f  \n\n  a\u0301!\u0301\n/x", 12),
+        ("DON'TDon't 12345", 7),
+    ),
 }
 
 _LOCK = threading.Lock()

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 _OPENAI: Final = re.compile(
-    r"(?:gpt|chatgpt|codex|computer-use|text-embedding|omni|davinci|babbage)(?:-|$)"
+    r"(?:gpt|chatgpt|codex|computer-use|text|omni|davinci|babbage)(?:-|$)"
     r"|o[1-9]\d?(?:-|$)"
 )
 _CLAUDE: Final = re.compile(
@@ -17,7 +17,7 @@ _FAMILIES: Final = (
     ("qwen", re.compile(r"qwen|qwq|qvq")),
     (
         "mistral",
-        re.compile(r"mi[sn]tral|mixtral|(?:code|pix|magi|dev|vox)stral|voxtral|pixtral"),
+        re.compile(r"(?:mi|mini|code|magi|dev|lean)stral|mixtral|(?:pix|vox)tral"),
     ),
     ("llama", re.compile(r"llama")),
 )
@@ -78,22 +78,24 @@ def family_of(model: str) -> str:
     """
     name = bare(model)
     if "claude" in name:
-        version = claude_version(name)
-        return "claude-new" if version is None or version >= (4, 7) else "claude"
+        return "claude-new" if claude_version(name) >= (4, 7) else "claude"
     for family, pattern in _FAMILIES:
         if pattern.search(name):
             return family
     return "openai" if _OPENAI.match(name.removeprefix("ft:")) else "generic"
 
 
-def claude_version(model: str) -> tuple[int, int] | None:
-    """The version in the name of a Claude model; none where it has no number.
+def claude_version(model: str) -> tuple[int, int]:
+    """The version in the name of a Claude model; (99, 0) for names without one.
 
     Old names have it before the tier (`claude-3-5-sonnet`), new ones behind it
-    (`claude-opus-4-7`); dates are no versions.
+    (`claude-opus-4-7`); dates are no versions. Tiers newer than these three began
+    anew, but stand behind version 4.7.
 
     >>> claude_version("claude-3-5-sonnet-20241022"), claude_version("claude-sonnet-5")
     ((3, 5), (5, 0))
     """
     found = _CLAUDE.search(model)
-    return None if found is None else (int(found[1]), int(found[2] or 0))
+    if found is None or "fable" in model or "mythos" in model:
+        return (99, 0)
+    return (int(found[1]), int(found[2] or 0))

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import attrs
+
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    INTERIM,
+    PENDING,
+    Block,
+    Document,
+    Image,
+    Json,
+    Message,
+    Opaque,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+
+from ._base import Parts, TextCounter
+from ._claude import tool_prompt
+from ._media_rules import MediaRule
+from ._text import dumps, without_binaries
+from ._tools import count_json_tools
+
+_SEALED_CHARACTERS: Final = 5.33
+"""Characters of base64 that stand for a token of sealed reasoning: four bytes each."""
+
+
+@attrs.define
+class Tally:
+    """What one message has been spent on so far."""
+
+    text: int = 0
+    calls: int = 0
+    results: int = 0
+    reasoning: int = 0
+    images: int = 0
+    documents: int = 0
+    other: int = 0
+    texts: bool = False
+    """Whether there is anything but results."""
+    answers: int = 0
+    """How many results there are."""
+
+
+class Rules:
+    """Counts requests by text and a fixed overhead; the base of every provider's rule.
+
+    A subclass is a provider: it states its figures and where they come from. Costs a
+    call of the text counter for each text, and next to nothing beside it.
+    """
+
+    label: ClassVar[str] = "generic"
+    """Last part of the counter's name."""
+
+    source: ClassVar[str] = (
+        "no published rule: text, 4 tokens a message for role and separators"
+    )
+
+    published: ClassVar[bool] = False
+    """Whether the provider, or somebody who measured it, states the overhead."""
+
+    uncertainty: ClassVar[float] = 0.03
+    """Margin at least, where it is not published."""
+
+    per_message: ClassVar[int] = 4
+    per_call: ClassVar[int] = 4
+    per_result: ClassVar[int] = 0
+    priming: ClassVar[int] = 3
+
+    results_are_messages: ClassVar[bool] = True
+    """Whether every result is a wire message of its own."""
+
+    roles: ClassVar[dict[Role, str]] = {}
+    """Roles that the provider sends as text and counts; others are in the overhead."""
+
+    sends_call_ids: ClassVar[bool] = True
+
+    def __init__(self, text: TextCounter, media: MediaRule, default: MediaRule) -> None:
+        self.text = text
+        self.media = media
+        self.name = f"{text.name}/{self.label}"
+        if media.name != default.name:
+            self.name += f"/{media.name}"
+        self.exact = text.exact and self.published
+        self.margin = text.margin
+        if not self.published:
+            self.margin = max(text.margin, self.uncertainty)
+        kind = "counted exactly" if text.exact else "estimated"
+        self.rule = f"{self.source}; text {kind} ({text.name})"
+        self._count = text.count
+        self._known: dict[str, int] = {}
+        self._fixed: dict[Role, int] = {}
+
+    def message(self, message: Message) -> int:
+        """Tokens of one logical message, its overhead included."""
+        if message.kind is not None and message.kind in DISPLAY_KINDS:
+            return 0
+        if message.token_count is not None:
+            return message.token_count
+        content = message.content
+        # Four messages in five are one text and nothing else: no tally for them.
+        if len(content) == 1 and not message.extra:
+            block = content[0]
+            if type(block) is Text:
+                role = message.role
+                fixed = self._fixed.get(role)
+                if fixed is None:
+                    fixed = self._fixed[role] = self._overhead(message, texts=True)
+                return fixed + self._count(block.text)
+        return self._parts(message).total
+
+    def parts(self, message: Message) -> Parts:
+        """The same by kind; a host's own count is all text."""
+        if message.kind is not None and message.kind in DISPLAY_KINDS:
+            return Parts()
+        if message.token_count is not None:
+            return Parts(text=message.token_count)
+        return self._parts(message)
+
+    def tools(self, tools: Any) -> int:
+        """Tokens of tool definitions, as compact JSON.
+
+        Raises:
+            FormatError: A definition is not an object.
+        """
+        return count_json_tools(tools, self._count) if tools else 0
+
+    def request(self, *, has_tools: bool = False, tool_choice: Any = None) -> int:
+        """Tokens a request costs beyond its messages and tools.
+
+        Args:
+            has_tools: Whether it brings tools: Claude gets a prompt for them.
+            tool_choice: In the provider's shape; its length may depend on it.
+        """
+        if has_tools and self.media.family == "claude":
+            return self.priming + tool_prompt(self.media.model, tool_choice)
+        return self.priming
+
+    def _parts(self, message: Message) -> Parts:
+        tally = Tally()
+        for block in message.content:
+            self._add(block, tally)
+        texts = tally.texts or not tally.answers
+        overhead = self._overhead(message, texts=texts, answers=tally.answers)
+        name = message.extra.get("name")
+        if isinstance(name, str):
+            overhead += self._name(name)
+        return Parts(
+            tally.text,
+            tally.calls,
+            tally.results,
+            tally.reasoning,
+            tally.images,
+            tally.documents,
+            tally.other,
+            overhead,
+        )
+
+    def _overhead(self, message: Message, *, texts: bool, answers: int = 0) -> int:
+        """What the wire messages cost that *message* becomes."""
+        if not self.results_are_messages:
+            return self._wire_message(message.role)
+        total = answers * self._wire_message(Role.TOOL_RESULT) if answers else 0
+        if texts:
+            total += self._wire_message(Role.USER if answers else message.role)
+        return total
+
+    def _wire_message(self, role: Role) -> int:
+        named = self.roles.get(role)
+        return self.per_message + (self._word(named) if named else 0)
+
+    def _word(self, word: str) -> int:
+        """Tokens of one of the few words of a format, counted once."""
+        tokens = self._known.get(word)
+        if tokens is None:
+            tokens = self._known[word] = self._count(word)
+        return tokens
+
+    def _name(self, name: str) -> int:
+        """Tokens of a speaker's name."""
+        return self._count(name)
+
+    def _add(self, block: Block, tally: Tally) -> None:
+        count = self._count
+        match block:
+            case ToolResult():
+                tally.answers += 1
+                self._add_result(block, tally)
+                return
+            case Text():
+                tally.text += count(block.text)
+            case Json():
+                tally.text += count(dumps(block.value))
+            case ToolCall():
+                tally.calls += self._call(block)
+            case Thinking():
+                tally.reasoning += self._thinking(block)
+            case Image():
+                tally.images += self.media.image(block)
+            case Document():
+                tally.documents += self.media.document(block, count)
+            case Opaque():
+                sound = self.media.opaque_media(block.value)
+                if sound is not None:
+                    tally.documents += sound
+                else:
+                    tally.other += count(dumps(without_binaries(block.value)))
+        tally.texts = True
+
+    def _call(self, block: ToolCall) -> int:
+        tokens = self.per_call + self._count(block.name) + self._count(block.text)
+        if block.id and self.sends_call_ids:
+            tokens += self._count(block.id)
+        return tokens
+
+    def _add_result(self, block: ToolResult, tally: Tally) -> None:
+        inner = Tally()
+        for part in block.content:
+            self._add(part, inner)
+        tally.images += inner.images
+        tally.documents += inner.documents
+        tally.other += inner.other
+        tally.results += inner.text + self.per_result
+        if block.tool_call_id and self.sends_call_ids:
+            tally.results += self._count(block.tool_call_id)
+        if block.tool_name:
+            tally.results += self._name(block.tool_name)
+        if not block.final:
+            # On the wire their text begins with a line that says what they are.
+            tally.results += self._word(f"{PENDING if block.pending else INTERIM}\n")
+
+    def _thinking(self, block: Thinking) -> int:
+        sealed = round(len(block.data) / _SEALED_CHARACTERS) if block.data else 0
+        return max(self._count(block.text), sealed)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
