@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         ToolResult,
     )
     from turnkeep.plans import Cause, Drop, Plan
+    from turnkeep.tokens import ApproximateCounter, TiktokenCounter
     from turnkeep.strategies import OldestSteps, OldestTurns, Strategy
 
 _PLACES = {
@@ -92,6 +93,7 @@ _PLACES = {
         "ToolResult",
     ),
     "turnkeep.plans": ("Cause", "Drop", "Plan"),
+    "turnkeep.tokens": ("ApproximateCounter", "TiktokenCounter"),
     "turnkeep.strategies": ("OldestSteps", "OldestTurns", "Strategy"),
 }
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
