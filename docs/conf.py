@@ -1,6 +1,13 @@
 """Sphinx configuration."""
 
+import os
+import subprocess
+import sys
 from importlib.metadata import version as installed_version
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
 
 project = "turnkeep"
 copyright = "the turnkeep authors"  # noqa: A001 - the name Sphinx reads
@@ -20,10 +27,60 @@ html_title = "turnkeep"
 nitpicky = True
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
+# Docstrings are written with Markdown's backticks, which are literals there.
+default_role = "literal"
 # No inventory can be fetched where CI runs, so names of other projects stay unlinked.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|datetime|pathlib|typing|tiktoken|os|re|types)\..*"),
+    ("py:.*", r"(collections|datetime|pathlib|typing|tiktoken|os|re|types|attr)\..*"),
+    # Annotations name the module where a class lives, the pages where it is exported.
+    ("py:.*", r"turnkeep\..*"),
+    ("py:.*", r"TextCounter|RequestCounter|optional|.*TypeVar.*|[A-Z]|SupportsIndex"),
 ]
 # Docstring examples run under pytest --doctest-modules; here, only those of the pages.
 doctest_test_doctest_blocks = ""
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+class CommandHelp(Directive):
+    """`{command-help} fit`: what `turnkeep fit --help` prints."""
+
+    required_arguments = 0
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Ask the command itself, so that the page cannot be out of date."""
+        command = [sys.executable, "-m", "turnkeep.cli", *self.arguments, "--help"]
+        plain = {"COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
+        done = subprocess.run(  # noqa: S603 - our own command
+            command, capture_output=True, check=True, text=True, env=os.environ | plain
+        )
+        lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+        return [nodes.literal_block("", "\n".join(lines), language="text")]
+
+
+_PLAIN = ("attribute", "property", "data")
+_kept: dict[str, list[str]] = {}
+
+
+def _keep(  # noqa: PLR0917 - Sphinx's own signature
+    _app: Sphinx, what: str, name: str, _obj: object, _opts: object, lines: list[str]
+) -> None:
+    if what in _PLAIN:
+        _kept[name] = list(lines)
+
+
+def _restore(  # noqa: PLR0917 - Sphinx's own signature
+    _app: Sphinx, what: str, name: str, _obj: object, _opts: object, lines: list[str]
+) -> None:
+    if what in _PLAIN and name in _kept:
+        lines[:] = _kept.pop(name)
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive, and keep napoleon away from attributes.
+
+    It takes what stands before a colon for a type; our attributes are sentences.
+    """
+    app.add_directive("command-help", CommandHelp)
+    app.connect("autodoc-process-docstring", _keep, priority=400)
+    app.connect("autodoc-process-docstring", _restore, priority=600)

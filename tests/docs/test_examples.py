@@ -1,0 +1,89 @@
+"""Every example of the documentation runs, and prints what the page says."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import attrs
+import pytest
+from typer.testing import CliRunner
+
+from tests.cli.running import EXAMPLE, chat, save
+from turnkeep.cli._app import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@attrs.frozen
+class Block:
+    """One fenced block of a page."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1)
+        for found in _FENCE.finditer(text)
+    ]
+
+
+def pages_with(language: str) -> list[Path]:
+    """The pages that have a block in a language."""
+    return [p for p in PAGES if any(b.language == language for b in blocks(p))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=name)
+def test_python_examples(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page's Python blocks run one after the other, in one namespace.
+
+    A `text` block right behind one is what it prints.
+    """
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "example"}
+    found = blocks(page)
+    for nth, block in enumerate(found):
+        if block.language != "python":
+            continue
+        # The padding makes tracebacks name the line of the page.
+        source = "\n" * block.line + block.text
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(source, str(page), "exec"), namespace)  # noqa: S102 - ours
+        expected = found[nth + 1] if nth + 1 < len(found) else None
+        if expected is not None and expected.language == "text":
+            assert output.getvalue() == expected.text, f"{page}:{expected.line}"
+
+
+@pytest.mark.parametrize("page", pages_with("console"), ids=name)
+def test_turnkeep_commands(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every `$ turnkeep ...` of a page works on a chat of that name."""
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "chat.json", chat(12))
+    save(tmp_path / "other.json", chat(2))
+    (tmp_path / "session.json").write_bytes(EXAMPLE.read_bytes())
+    (tmp_path / "build-engineer.json").write_bytes(EXAMPLE.read_bytes())
+    for block in blocks(page):
+        if block.language != "console":
+            continue
+        for line in block.text.splitlines():
+            if line.startswith("$ turnkeep "):
+                words = shlex.split(line.partition(" #")[0])[2:]
+                result = CliRunner().invoke(app, words)
+                assert result.exit_code == 0, f"{page}:{line}\n{result.output}"

@@ -1,0 +1,35 @@
+"""The contracts on imports name every sibling there is."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnkeep import strategies
+from turnkeep.formats import _registry
+from turnkeep.profiles import PROFILES
+
+ROOT = Path(__file__).parents[1]
+
+
+def contracts() -> dict[str, set[str]]:
+    """The modules of each independence contract, by the contract's name."""
+    config: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    found = config["tool"]["importlinter"]["contracts"]
+    return {c["name"]: set(c["modules"]) for c in found if c["type"] == "independence"}
+
+
+@pytest.mark.parametrize(
+    ("package", "modules"),
+    [
+        ("formats", {m.partition(":")[0] for m in _registry._CLASSES.values()}),
+        ("profiles", set(PROFILES.values())),
+        ("strategies", {*strategies._PLACES.values(), "_oldest"} - {"_registry"}),
+    ],
+)
+def test_every_sibling_is_held_apart(package: str, modules: set[str]) -> None:
+    """A new format, profile or strategy joins its contract, or this fails."""
+    held = contracts()[f"{package.capitalize()} do not know each other"]
+
+    assert held == {f"turnkeep.{package}.{module}" for module in modules}
