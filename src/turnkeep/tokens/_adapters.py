@@ -140,13 +140,14 @@ class MistralCounter:
 @cache
 def _load_mistral(tokenizer: str) -> Any:
     ways: tuple[str, ...] = ("install turnkeep[mistral]",)
+    name = f"mistral-{tokenizer}"
     package = find_spec("mistral_common")
     folders = package.submodule_search_locations if package else None
     file = _MISTRAL.get(tokenizer)
     if file is None:
         ways = (f"known tokenizers: {', '.join(_MISTRAL)}",)
     if file is None or not folders:
-        raise TokenizerUnavailableError(f"mistral-{tokenizer}", ways)
+        raise TokenizerUnavailableError(name, ways)
     path = Path(next(iter(folders)), "data", file)
     try:
         from mistral_common.tokens.tokenizers import (  # noqa: PLC0415 - optional
@@ -159,7 +160,7 @@ def _load_mistral(tokenizer: str) -> Any:
         return sentencepiece.SentencePieceTokenizer(path)
     except (ImportError, OSError, ValueError) as error:
         ways = (f"install turnkeep[mistral] ({error})",)
-        raise TokenizerUnavailableError(f"mistral-{tokenizer}", ways) from error
+        raise TokenizerUnavailableError(name, ways) from error
 
 
 def _sound(text: str) -> str:

@@ -20,8 +20,8 @@ class AnthropicMessages(Rules):
 
     label = "anthropic"
     source = (
-        "Anthropic documentation: images in patches of 28 px, tool-use prompt by model; "
-        "4 tokens a message and 12 a call assumed"
+        "Anthropic documentation: images in patches of 28 px, tool prompt by model; "
+        "4 a message, 12 a call assumed"
     )
     per_message = 4
     per_call = 12

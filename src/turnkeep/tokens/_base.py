@@ -11,14 +11,20 @@ from turnkeep.model import Message
 class TextCounter(Protocol):
     """Counts the tokens of one text."""
 
-    name: str
-    """Identity: counts are only reused for the counter that took them."""
+    @property
+    def name(self) -> str:
+        """Identity: counts are only reused for the counter that took them."""
+        ...
 
-    exact: bool
-    """Whether the count is the model's own."""
+    @property
+    def exact(self) -> bool:
+        """Whether the count is the model's own."""
+        ...
 
-    margin: float
-    """Share by which a true count may exceed ours; 0.0 when exact."""
+    @property
+    def margin(self) -> float:
+        """Share by which a true count may exceed ours; 0.0 when exact."""
+        ...
 
     def count(self, text: str) -> int:
         """Tokens of *text*. Never raises; linear in its length."""
@@ -60,14 +66,25 @@ class Parts:
 class RequestCounter(Protocol):
     """Counts whole requests of one provider and model by its published rules."""
 
-    name: str
-    """Identity: text counter and rule, such as `"o200k_base/openai"`."""
+    @property
+    def name(self) -> str:
+        """Identity: text counter and rule, such as `"o200k_base/openai"`."""
+        ...
 
-    exact: bool
-    margin: float
+    @property
+    def exact(self) -> bool:
+        """Whether text and overhead are the model's own."""
+        ...
 
-    rule: str
-    """The rule used and its source, in a sentence."""
+    @property
+    def margin(self) -> float:
+        """Share by which a true count may exceed ours; 0.0 when exact."""
+        ...
+
+    @property
+    def rule(self) -> str:
+        """The rule used and its source, in a sentence."""
+        ...
 
     def message(self, message: Message) -> int:
         """Tokens of one logical message, its overhead included."""

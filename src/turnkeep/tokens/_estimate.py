@@ -170,9 +170,7 @@ class ApproximateCounter:
         if known is None:
             family, known = "generic", FAMILIES["generic"]
         name = "approximate" if family == "generic" else f"approximate-{family}"
-        self.__attrs_init__(  # type: ignore[attr-defined]
-            family, name, False, known.margin, known.factor
-        )
+        self.__attrs_init__(family, name, False, known.margin, known.factor)
 
     @classmethod
     def for_model(cls, model: str) -> ApproximateCounter:

@@ -74,6 +74,9 @@ class FastCounter:
             data = text.encode("utf-16", "surrogatepass")
             return self._count(data.decode("utf-16", "replace"))
 
+    def __reduce__(self) -> tuple[type[FastCounter], tuple[str]]:
+        return type(self), (self.name,)
+
     def __repr__(self) -> str:
         return f"FastCounter({self.name!r})"
 

@@ -40,10 +40,29 @@ def bare(model: str) -> str:
 
 
 _PROVIDERS: Final = frozenset(
-    "anthropic azure azureopenai bedrock cohere deepseek fireworks gemini google "
-    "google-gla google-vertex groq huggingface litellm mistral ollama openai "
-    "openai-chat openai-responses openrouter together vertex vertexai xai".split()
+    {
+        "anthropic",
+        "azure",
+        "azureopenai",
+        "bedrock",
+        "deepseek",
+        "fireworks",
+        "google",
+        "google-gla",
+        "google-vertex",
+        "groq",
+        "litellm",
+        "mistral",
+        "ollama",
+        "openai",
+        "openai-chat",
+        "openai-responses",
+        "openrouter",
+        "together",
+        "vertexai",
+    }
 )
+"""Names that stand before a colon and a model; a tag stands behind one."""
 
 
 @lru_cache(maxsize=256)

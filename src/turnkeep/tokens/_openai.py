@@ -51,7 +51,7 @@ class OpenAIChat(Rules):
         return count_openai_tools(tools, self._count, per_function=self._per_function)
 
     def request(self, *, has_tools: bool = False, tool_choice: Any = None) -> int:
-        """3 for the reply, and what naming a tool costs (measured: openai-chat-tokens)."""
+        """3 for the reply, and a tool choice as openai-chat-tokens measured it."""
         total = super().request(has_tools=has_tools, tool_choice=tool_choice)
         if tool_choice == "none":
             return total + 1

@@ -25,7 +25,7 @@ def fit(width: int, height: int, longest: int) -> tuple[int, int]:
 class Tiles:
     """OpenAI's older rule: base tokens, and some for each tile of 512 pixels.
 
-    Source: "Images and vision", https://developers.openai.com/api/docs/guides/images-vision
+    Source: https://developers.openai.com/api/docs/guides/images-vision
     """
 
     base: int
@@ -34,7 +34,7 @@ class Tiles:
     """The short side is scaled down to this."""
 
     def count(self, width: int, height: int, detail: str) -> int:
-        """Tokens of an image; `auto` counts as `high`, the dearer of its two choices."""
+        """Tokens of an image; `auto` counts as `high`, the dearer of the two."""
         if detail == "low":
             return self.base
         width, height = fit(width, height, 2048)

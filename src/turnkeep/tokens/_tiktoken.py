@@ -8,7 +8,7 @@ from turnkeep.errors import TokenizerUnavailableError
 
 from . import _runs
 from ._models import encoding_of
-from ._vocabulary import ENCODINGS, Spec, load_ranks, spec_of
+from ._vocabulary import Spec, load_ranks, spec_of
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -102,16 +102,22 @@ class TiktokenCounter:
         return self._count_long(text)
 
     def _load(self, text: str) -> list[int]:
-        return self.load()._encode(text)
+        self.load()
+        return self._encode(text)
 
     def _count_long(self, text: str) -> int:
         total = 0
+        whole = encoding(self.name)._encode_single_piece  # noqa: SLF001 - has no other
         for piece in _runs.split(text, breaks_lines=self._spec.breaks_lines):
             if piece.whole:
-                total += len(encoding(self.name)._encode_single_piece(piece.text))
+                total += len(whole(piece.text))
             else:
                 total += len(self._encode(piece.text))
         return total
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        # A copy, in this process or another, finds its own vocabulary.
+        return type(self), (self.name,)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"

@@ -81,9 +81,7 @@ def _schema_of(inner: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def count_json_tools(tools: Any, count: Count) -> int:
-    """Tool definitions as the compact JSON of each: what templates without a
-    published formula put into the prompt.
-    """
+    """Tool definitions as the compact JSON of each, where no formula is published."""
     return sum(count(dumps(tool.raw)) for tool in read_tools(tools))
 
 

@@ -176,7 +176,7 @@ def _anthropic(read: _Reader) -> dict[str, Any]:
 
 
 def _chat(read: _Reader) -> dict[str, Any]:
-    """OpenAI chat, Mistral, DeepSeek and everything compatible: cached tokens inside."""
+    """OpenAI chat, Mistral, DeepSeek and all that is compatible: cached inside."""
     details = "prompt_tokens_details"
     return {
         "input_tokens": read.count("prompt_tokens"),
@@ -191,7 +191,7 @@ def _chat(read: _Reader) -> dict[str, Any]:
 
 
 def _gemini(read: _Reader) -> dict[str, Any]:
-    """Gemini: thoughts beside the candidates, prompts of its tools beside the prompt."""
+    """Gemini: thoughts beside the candidates, prompts of tools beside the prompt."""
     thoughts = read.count("thoughtsTokenCount", "thoughts_token_count")
     return {
         "input_tokens": read.count("promptTokenCount", "prompt_token_count")
@@ -237,7 +237,7 @@ def _ollama(read: _Reader) -> dict[str, Any]:
 
 
 def _orion(read: _Reader) -> dict[str, Any]:
-    """orion's generation stats: counts beside times in milliseconds."""
+    """The generation stats of orion: counts beside times in milliseconds."""
     return {
         "input_tokens": read.count("prompt_tokens"),
         "output_tokens": read.count("tokens_generated"),
@@ -255,8 +255,9 @@ _OWN: Final = tuple(field.name for field in attrs.fields(Usage))
 
 # The first whose fields are there. Our own come before Anthropic's, which they share
 # the main names with; orion's before chat's, for the same reason.
-_READERS: Final[tuple[tuple[tuple[str, ...], Callable[[_Reader], dict[str, Any]]], ...]]
-_READERS = (
+_READERS: Final[
+    tuple[tuple[tuple[str, ...], Callable[[_Reader], dict[str, Any]]], ...]
+] = (
     (("cache_written_tokens",), _own),
     (("tokens_generated",), _orion),
     (("prompt_tokens", "completion_tokens"), _chat),

