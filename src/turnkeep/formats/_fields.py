@@ -24,6 +24,7 @@ from turnkeep.model import (
 )
 from turnkeep.serial import dump_message, load_message
 
+from ._base import origin_of
 from ._shape import compact, frozen_object, json_type
 
 T = TypeVar("T")
@@ -92,8 +93,9 @@ def only_key(value: Any, what: str, path: str) -> str:
         FormatError: It is not an object with exactly one key.
     """
     if not isinstance(value, dict) or len(value) != 1:
-        found = f"keys {', '.join(map(repr, value))}" if value else "no key"
-        shown = found if isinstance(value, dict) else json_type(value)
+        shown = json_type(value)
+        if isinstance(value, dict):
+            shown = f"keys {', '.join(map(repr, value))}" if value else "no key"
         reason = f"{what} must be an object with one key, its tag; got {shown}"
         raise FormatError(reason, path)
     key: str = next(iter(value))
@@ -154,19 +156,16 @@ def everywhere(_message: Message) -> bool:
     return True
 
 
-def with_tool_names(messages: Iterable[Message]) -> list[Message]:
+def with_tool_names(messages: Iterable[Message], own: str) -> list[Message]:
     """*messages* whose results name their tool, where an earlier call of the id does.
 
-    Linear in their number.
+    Those that were read from format *own* stay as they are. Linear in their number.
     """
     names: dict[str | None, str] = {}
     named = []
     for message in messages:
-        names.update((call.id, call.name) for call in message.tool_calls)
-        if any(
-            r.tool_name is None and r.tool_call_id in names
-            for r in message.tool_results
-        ):
+        names.update((call.id, call.name) for call in message.tool_calls if call.id)
+        if message.tool_results and origin_of(message) != own:
             content = tuple(_with_name(block, names) for block in message.content)
             message = attrs.evolve(message, content=content)  # noqa: PLW2901
         named.append(message)

@@ -54,7 +54,7 @@ class Mermaid:
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`. Run summaries stay: the crate leaves them out itself."""
-        sent = with_tool_names(messages)
+        sent = with_tool_names(messages, NAME)
         return [e for m in sent for e in recall(m, NAME, read_message, write_message)]
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:

@@ -105,8 +105,9 @@ def write_continuation(
     """The continuation that `read_continuation` reads; ciphertexts are wrapped."""
     if opaque:
         value: dict[str, Any] = thaw(opaque[0].value)
-        if value.get("provider") == "meta_responses":
-            value["output"] = [_wrap(item) for item in value["output"]]
+        items = value.get("output")
+        if value.get("provider") == "meta_responses" and isinstance(items, list):
+            value["output"] = [_wrap(i) if isinstance(i, dict) else i for i in items]
         return value
     for block in thoughts:
         if block.signature is not None:

@@ -88,7 +88,7 @@ class Orion:
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`. Messages without an id get the next free `msg-N`."""
-        sent = with_tool_names(with_call_ids(to_store(messages), everywhere))
+        sent = with_tool_names(with_call_ids(to_store(messages), everywhere), NAME)
         entries = [e for m in sent for e in recall(m, NAME, _read, _write)]
         _give_ids(entries)
         return entries

@@ -63,9 +63,18 @@ def below(error: FormatError, path: str) -> FormatError:
 
 def wrong(wanted: str, value: Any) -> FormatError:
     """The error for a *value* of the wrong type."""
-    shown = repr(value)
-    if len(shown) > 60:
-        shown = f"{shown[:57]}..."
+    # Never the repr() of a container: it may be deeper than the stack.
+    match value:
+        case dict():
+            shown = "an object"
+        case list() | tuple():
+            shown = "a list"
+        case str() if len(value) > 40:
+            shown = f"{value[:40]!r}..."
+        case None:
+            shown = "null"
+        case _:
+            shown = repr(value)
     return FormatError(f"expected {wanted}, found {shown}")
 
 
