@@ -37,7 +37,9 @@ times = st.sampled_from(
         "2026-04-16T12:00:00+00:00",
     ]
 )
-base64s = st.sampled_from(["", "AA==", "iVBORw0KGgo=", "/9j/4AAQ", "JVBERi0x", "UklGRg=="])
+base64s = st.sampled_from(
+    ["", "AA==", "iVBORw0KGgo=", "/9j/4AAQ", "JVBERi0x", "UklGRg=="]
+)
 
 
 def assert_exact(name: str, entry: Any) -> tuple[Message, ...]:

@@ -28,6 +28,7 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    freeze,
 )
 
 LELLM = get_format("lellm")
@@ -64,7 +65,7 @@ def test_samples_come_back_exactly_without_layout_details(entry: Any) -> None:
 def test_fields_mean_what_they_say() -> None:
     """Blocks of every kind land in the model's."""
     assert LELLM.decode(SYSTEM)[0].content == (
-        Text("be brief", extra={"cache_control": "Breakpoint"}),
+        Text("be brief", extra=freeze({"cache_control": "Breakpoint"})),
     )
     assert LELLM.decode(USER)[0].content == (
         Image("AA==", "image/png"),
@@ -85,7 +86,10 @@ def test_fields_mean_what_they_say() -> None:
     [
         {"type": "user", "content": []},
         {"type": "system", "content": [{"type": "text", "text": "", "x": 1}], "y": 2},
-        {"type": "user", "content": [{"type": "text", "text": "a", "cache_control": None}]},
+        {
+            "type": "user",
+            "content": [{"type": "text", "text": "a", "cache_control": None}],
+        },
         {"type": "assistant", "content": [{"type": "thinking", "thinking": "t"}]},
         {
             "type": "assistant",
@@ -106,7 +110,7 @@ def test_fields_mean_what_they_say() -> None:
     ],
 )
 def test_other_spellings_come_back(entry: Any) -> None:
-    """Old files lack `cache_control` and `redacted`; unknown keys and blocks are kept."""
+    """Old files lack newer keys; unknown keys and blocks are kept."""
     assert_exact("lellm", entry)
 
 
@@ -214,7 +218,7 @@ def test_losses_name_what_does_not_fit() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message.user(["a", "[turnkeep:digest]"]),
+        Message.user([Text("a"), Text("[turnkeep:digest]")]),
         Message.tool_result("c", [Text("x"), Json(1)], pending=True),
         Message.system("x", kind="run_summary"),
     ],
@@ -260,7 +264,10 @@ def _user(block: Any) -> dict[str, Any]:
         (_user({"text": "hi"}), ".content[0]"),
         (_user({"type": None}), ".content[0].type"),
         (_user({"type": "text", "text": 1}), ".content[0].text"),
-        (_user({"type": "thinking", "thinking": "", "redacted": 1}), ".content[0].redacted"),
+        (
+            _user({"type": "thinking", "thinking": "", "redacted": 1}),
+            ".content[0].redacted",
+        ),
         (_user({"type": "image", "source": "AA=="}), ".content[0].source"),
         (
             _user({"type": "image", "source": {"data": "AAA", "media_type": "x"}}),

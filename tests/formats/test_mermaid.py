@@ -197,7 +197,11 @@ def test_ciphertexts_are_unwrapped_and_wrapped() -> None:
         {"image_numbers": [1]},
         {"tool_calls": []},
         {"tool_calls": [{"id": None, "function": {"name": "f", "arguments": "5"}}]},
-        {"tool_calls": [{"function": {"name": "f", "arguments": None, "strict": True}}]},
+        {
+            "tool_calls": [
+                {"function": {"name": "f", "arguments": None, "strict": True}}
+            ]
+        },
         {"tool_calls": [{**CALL, "type": "function"}]},
         {"tool_call_id": "c", "tool_name": "f"},
         {"role": "Tool", "content": ""},
@@ -355,7 +359,11 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
         "tool_calls": [{"id": None, "function": {"name": "f", "arguments": {"a": 1}}}],
         "provider_continuation": {"provider": "anthropic", "signature": "sig"},
     }
-    assert (one["tool_name"], one["images"], one["image_numbers"]) == ("f", ["AA=="], None)
+    assert (one["tool_name"], one["images"], one["image_numbers"]) == (
+        "f",
+        ["AA=="],
+        None,
+    )
     assert two["content"] == "[turnkeep:pending]\n[turnkeep:error]\ny"
     assert (two["role"], rest["role"], rest["content"]) == ("Tool", "User", "and")
     assert [e["metadata"]["turnkeep"] for e in (one, two, rest)] == [
@@ -387,7 +395,11 @@ def test_results_name_the_tool_of_their_call() -> None:
 @pytest.mark.parametrize(
     ("message", "kind", "metadata"),
     [
-        (Message.user("[turnkeep:summary]\nx", kind="summary"), "context_checkpoint", None),
+        (
+            Message.user("[turnkeep:summary]\nx", kind="summary"),
+            "context_checkpoint",
+            None,
+        ),
         (
             Message.user("x", kind="summary"),
             "context_checkpoint",
@@ -448,7 +460,7 @@ def test_calls_of_other_origin_keep_their_keys_to_themselves() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message.user(["a", "b"], kind="note", pinned=True),
+        Message.user([Text("a"), Text("b")], kind="note", pinned=True),
         Message.tool_result(None, "x", is_error=True),
         Message.user("x", metadata={"mermaid": 5, "turnkeep": 5}),
         Message.user("x", metadata={"mermaid": {"metadata": [1], "actions": 0}}),

@@ -198,7 +198,7 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
 
 
 def test_summaries_are_recognised() -> None:
-    """molo's by its first line, ours by our marker."""
+    """Those of molo by its first line, ours by our marker."""
     (theirs,) = assert_exact("molo", {"System": "Summary of prior context:\nthey met"})
     (ours,) = assert_exact("molo", {"User": [{"Text": "[turnkeep:summary]\nx"}]})
 
@@ -229,7 +229,7 @@ def test_losses_name_what_does_not_fit() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message.user(["a", Image("AA==")]),
+        Message.user([Text("a"), Image("AA==")]),
         Message.tool_result("c", [Text("x"), Json(1)]),
         Message.system("x", kind="run_summary"),
     ],
@@ -249,7 +249,8 @@ def test_lists_and_bodies_open() -> None:
 def test_detection_by_tags() -> None:
     """Externally tagged messages have exactly one key."""
     assert MOLO.matches([SYSTEM, USER]).score > 2
-    for other in ([{"role": "user"}], [{}], [{"System": "", "User": []}], {"a": 1}):
+    others: list[Any] = [[{"role": "user"}], [{}], [{"System": "", "User": []}], {}]
+    for other in others:
         assert MOLO.matches(other).score == 0
 
 
@@ -280,7 +281,10 @@ def _assistant(**changes: Any) -> dict[str, Any]:
             {"User": [{"Image": {"mime_type": "x", "data": [True]}}]},
             ".User[0].Image.data",
         ),
-        ({"User": [{"Image": {"mime_type": 1, "data": []}}]}, ".User[0].Image.mime_type"),
+        (
+            {"User": [{"Image": {"mime_type": 1, "data": []}}]},
+            ".User[0].Image.mime_type",
+        ),
         ({"Assistant": {"content": "", "reasoning": None}}, ".Assistant"),
         (_assistant(content=None), ".Assistant.content"),
         (_assistant(reasoning=1), ".Assistant.reasoning"),

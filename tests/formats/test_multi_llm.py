@@ -32,7 +32,7 @@ from turnkeep.model import (
 )
 
 MULTI = get_format("multi-llm")
-ATTRIBUTES = {
+ATTRIBUTES: dict[str, Any] = {
     "priority": 50,
     "cacheable": False,
     "cache_type": None,
@@ -74,7 +74,7 @@ def test_samples_come_back_exactly_without_layout_details(entry: Any) -> None:
 
 
 def test_fields_mean_what_they_say() -> None:
-    """Priorities, times and metadata have fields; the other attributes a place in it."""
+    """Priorities and times have fields; other attributes stand in the metadata."""
     (cached,) = MULTI.decode(CACHED)
 
     assert cached.role is Role.SYSTEM
@@ -110,14 +110,20 @@ def _with(**attributes: Any) -> dict[str, Any]:
         {**USER, "timestamp": "1970-01-01T00:00:00Z"},
         {**USER, "content": {"Audio": {"data": [1]}}},
         {**USER, "content": {"ToolCall": {**CALL, "arguments": "5", "x": None}}},
-        {**USER, "attributes": {k: v for k, v in ATTRIBUTES.items() if k != "cache_type"}},
+        {
+            **USER,
+            "attributes": {k: v for k, v in ATTRIBUTES.items() if k != "cache_type"},
+        },
         _with(later=[1]),
         _with(category="Later"),
         _with(metadata={"multi-llm": {"cacheable": True}, "a": 1}),
         _with(metadata={"turnkeep": {"pinned": True, "id": "m1", "pin_scope": "step"}}),
         _with(metadata={"turnkeep": 5}),
         _with(metadata={"turnkeep": {"pinned": False, "x": 1}}),
-        {**RESULT, "content": {"ToolResult": {**TOLD, "content": "[turnkeep:pending]"}}},
+        {
+            **RESULT,
+            "content": {"ToolResult": {**TOLD, "content": "[turnkeep:pending]"}},
+        },
     ],
 )
 def test_other_spellings_come_back(entry: Any) -> None:
@@ -244,7 +250,9 @@ def test_our_insertions_are_recognised() -> None:
 
 def test_losses_name_what_does_not_fit() -> None:
     """A message of the crate's loses nothing."""
-    message = Message.user([Image("AA=="), Opaque({"type": "x"}, "gemini")], priority=-1)
+    message = Message.user(
+        [Image("AA=="), Opaque({"type": "x"}, "gemini")], priority=-1
+    )
 
     assert MULTI.losses(message) == [
         "a block of gemini (x)",
@@ -257,7 +265,7 @@ def test_losses_name_what_does_not_fit() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message.user(["a", Json([1])], kind="note"),
+        Message.user([Text("a"), Json([1])], kind="note"),
         Message.tool_result("c", [Text("x"), Json(1)], is_error=True),
         Message.system("x", kind="run_summary"),
         Message.user("x", metadata={"multi-llm": 5, "turnkeep": 5}),
@@ -279,11 +287,12 @@ def test_lists_and_bodies_open() -> None:
 def test_detection_by_attributes() -> None:
     """A role in upper case with attributes."""
     assert MULTI.matches([USER, RESULT]).score > 2
-    for other in (
+    others: list[Any] = [
         [{"role": "user", "attributes": {}}],
         [{"role": {}, "attributes": {}}],
         [{"role": "User", "content": "hi"}],
-    ):
+    ]
+    for other in others:
         assert MULTI.matches(other).score == 0
 
 
@@ -302,8 +311,14 @@ def test_detection_by_attributes() -> None:
         ({**USER, "content": {"Text": 1}}, ".content.Text"),
         ({**USER, "content": {"Json": {"a": float("nan")}}}, ".content.Json.a"),
         ({**USER, "content": {"ToolCall": []}}, ".content.ToolCall"),
-        ({**USER, "content": {"ToolCall": {"id": "a", "name": "b"}}}, ".content.ToolCall"),
-        ({**USER, "content": {"ToolCall": {**CALL, "id": None}}}, ".content.ToolCall.id"),
+        (
+            {**USER, "content": {"ToolCall": {"id": "a", "name": "b"}}},
+            ".content.ToolCall",
+        ),
+        (
+            {**USER, "content": {"ToolCall": {**CALL, "id": None}}},
+            ".content.ToolCall.id",
+        ),
         (
             {**USER, "content": {"ToolResult": {**TOLD, "is_error": 1}}},
             ".content.ToolResult.is_error",

@@ -213,7 +213,9 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
     assert two["content"] == "[turnkeep:interim]\ntwo"
     assert [e["id"] for e in (one, two, rest)] == ["m", "m-2", "m-3"]
     assert [e["role"] for e in (one, two, rest)] == ["tool_result"] * 2 + ["user"]
-    assert all(e["pinned"] and e["timestamp"] == 1767312000000 for e in (one, two, rest))
+    assert all(
+        e["pinned"] and e["timestamp"] == 1767312000000 for e in (one, two, rest)
+    )
     assert "token_count" not in one
 
 
@@ -304,9 +306,11 @@ def test_keys_of_other_formats_are_not_written() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message.user(["a", "b"]),
+        Message.user([Text("a"), Text("b")]),
         Message.tool_result(None, "x", pending=True),
-        Message.assistant(tool_calls=[ToolCall(None, "f"), ToolCall(None, "f", "text")]),
+        Message.assistant(
+            tool_calls=[ToolCall(None, "f"), ToolCall(None, "f", "text")]
+        ),
     ],
 )
 def test_other_messages_are_stable_once_written(message: Message) -> None:

@@ -8,6 +8,8 @@ import attrs
 from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
+    INTERIM,
+    PENDING,
     Block,
     FrozenDict,
     Image,
@@ -156,7 +158,9 @@ def _as_result(blocks: list[Block], call_id: str, *, is_error: bool) -> ToolResu
     pending = interim = False
     if blocks and isinstance(first := blocks[0], Text):
         text, pending, interim = take_marker(first.text)
-        blocks[0] = attrs.evolve(first, text=text)
+        # A marker alone stands before content that is not text.
+        alone = (pending or interim) and text in {PENDING, INTERIM} and not first.extra
+        blocks[:1] = () if alone else (attrs.evolve(first, text=text),)
     return ToolResult(
         call_id, tuple(blocks), is_error=is_error, pending=pending, interim=interim
     )

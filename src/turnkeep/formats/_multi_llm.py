@@ -50,6 +50,7 @@ NAME = "multi-llm"
 `cacheable`, `cache_type`, `cache_key` and `category`."""
 
 DEFAULT_PRIORITY = 50
+"""What the crate gives messages without a priority of their own."""
 
 _ROLES = {
     "System": Role.SYSTEM,
@@ -226,7 +227,9 @@ def _read_attributes(entry: dict[str, Any], path: str) -> dict[str, Any]:
         ours["metadata"], metadata = metadata, EMPTY
     if ours:
         metadata = frozen({**metadata, NAME: ours}, where)
-    return {"priority": priority, "metadata": metadata, **fields}
+    if priority != DEFAULT_PRIORITY:
+        fields["priority"] = priority
+    return {"metadata": metadata, **fields}
 
 
 def _write(message: Message) -> list[Any]:
