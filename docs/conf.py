@@ -62,14 +62,14 @@ _PLAIN = ("attribute", "property", "data")
 _kept: dict[str, list[str]] = {}
 
 
-def _keep(  # noqa: PLR0917 - Sphinx's own signature
+def _keep(
     _app: Sphinx, what: str, name: str, _obj: object, _opts: object, lines: list[str]
 ) -> None:
     if what in _PLAIN:
         _kept[name] = list(lines)
 
 
-def _restore(  # noqa: PLR0917 - Sphinx's own signature
+def _restore(
     _app: Sphinx, what: str, name: str, _obj: object, _opts: object, lines: list[str]
 ) -> None:
     if what in _PLAIN and name in _kept:

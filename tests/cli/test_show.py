@@ -110,7 +110,7 @@ def test_does_not_fit_still_draws() -> None:
     result = run("show", EXAMPLE, "-n", "100")
 
     assert result.exit_code == 3
-    assert "2    2,696" in result.stdout
+    assert len(rows(result.stdout)) == 10
     assert "Set max_tokens to at least" in result.stderr
 
 

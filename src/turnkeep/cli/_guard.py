@@ -67,6 +67,8 @@ def _sentence(error: TurnkeepError) -> str:
             return f"{error} @ --pin"
         case UnknownCallError():
             return f"{error} @ --pending"
+        case BudgetExceededError() if any(h.cause == "pending" for h in error.held):
+            return f"{error} Calls that nobody waits for any more: --no-pending."
         case _:
             return str(error)
 

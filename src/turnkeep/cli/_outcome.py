@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.text import Text
 
-from turnkeep.plans import Decisions, Plan
+from turnkeep.plans import Decisions, Inserted, Plan
 
 from ._draw import Glyphs
 from ._survey import Survey
+
+_NAMED = 3
+"""How many ids to name before it gets long."""
 
 
 def accuracy(survey: Survey) -> str:
@@ -29,20 +32,30 @@ def outcome(plan: Plan, glyphs: Glyphs) -> Iterator[Text]:
         yield _line("edits", plan.edited, "yellow", glyphs)
     if len(plan.dropped):
         yield _line("drops", plan.dropped, "red", glyphs)
-    for item in plan.inserted:
+    if plan.inserted:
         text = Text()
         text.append(f"{'adds':<6}", "cyan")
-        text.append(f"{item.tokens:>8,} tokens  ")
-        text.append(_inserted(item.cause, item.call_id, item.message.text))
+        text.append(f"{sum(item.tokens for item in plan.inserted):>8,} tokens  ")
+        text.append(_inserted(plan.inserted, glyphs))
         yield text
     for warning in plan.warnings:
         yield Text.assemble(("note  ", "bold yellow"), warning)
 
 
-def _inserted(cause: str, call_id: str | None, text: str) -> str:
-    if call_id is not None:
-        return f"a stand-in for the open call {call_id}"
-    return f"{cause}: {' '.join(text.split())[:60]}"
+def _inserted(items: Sequence[Inserted], glyphs: Glyphs) -> str:
+    calls = [item.call_id for item in items if item.call_id is not None]
+    words = [
+        f"{item.cause}: {' '.join(item.message.text.split())[:60]}"
+        for item in items
+        if item.call_id is None
+    ]
+    if len(calls) == 1:
+        words.append(f"a stand-in for the open call {calls[0]}")
+    elif calls:
+        named = ", ".join(calls[:_NAMED])
+        more = f", {glyphs.ellipsis}" if len(calls) > _NAMED else ""
+        words.append(f"{len(calls)} stand-ins for open calls: {named}{more}")
+    return f" {glyphs.dot} ".join(words)
 
 
 def _line(verb: str, decisions: Decisions, style: str, glyphs: Glyphs) -> Text:

@@ -41,7 +41,7 @@ class Layout:
         rest = width - _COLUMNS - 1
         if rest < 28:
             return cls(bar=max(rest, 4), label=0)
-        bar_width = min(max(rest * 45 // 100, 12), 56)
+        bar_width = min(max(rest * 2 // 5, 12), 56)
         return cls(bar=bar_width, label=rest - bar_width - 1)
 
 

@@ -116,7 +116,7 @@ def _print_one(
         f" {glyphs.dot} {request.format.name} {glyphs.dot} {survey.total:,} tokens "
         f"({accuracy(survey)})",
     )
-    console.print(title)
+    console.print(title, soft_wrap=True)
     console.print()
     for line in _lines(shares[:top], survey.total, by, console.width, glyphs):
         console.print(line, overflow="crop", no_wrap=True)
@@ -126,7 +126,8 @@ def _print_one(
             Text(f"{glyphs.ellipsis} {len(rest)} more, {tokens:,} tokens", "dim")
         )
     console.print()
-    console.print(Text(f"Counted by: {survey.counter.rule}", "dim"))
+    rule = Text(f"Counted by: {survey.counter.rule}", "dim")
+    console.print(rule, soft_wrap=True)
 
 
 def _lines(

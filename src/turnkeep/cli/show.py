@@ -113,7 +113,8 @@ def show(
     console = stdout_console(width)
     glyphs = glyphs_for(console)
     wanted = set(turn or ())
-    console.print(_title(request, survey, glyphs, console.width))
+    title = _title(request, survey, glyphs, console.width)
+    console.print(title, soft_wrap=True)
     console.print()
     for line in picture(
         survey,
