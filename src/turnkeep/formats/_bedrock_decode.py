@@ -9,8 +9,10 @@ import attrs
 
 from turnkeep.errors import FormatError
 from turnkeep.model import (
+    EMPTY,
     Block,
     Document,
+    FrozenDict,
     Image,
     Json,
     Opaque,
@@ -115,8 +117,15 @@ def decode_block(block: Any, path: str, role: str) -> tuple[Block, str]:
     if len(block) > 1:
         more = rest(block, frozenset({member}), path)
         extra = freeze({**more, **getattr(found, "extra", {})})
-        found = attrs.evolve(found, extra=extra)
+        found = _with_extra(found, extra)
     return found, code
+
+
+def _with_extra(block: Block, extra: FrozenDict) -> Block:
+    if isinstance(block, ToolCall):
+        return ToolCall(block.id, block.name, block.arguments_value, extra=extra)
+    made: Block = attrs.evolve(block, extra=extra)  # type: ignore[arg-type]
+    return made
 
 
 def _opaque(block: dict[str, Any], path: str) -> tuple[Block, str]:
@@ -197,13 +206,14 @@ def _media(inner: dict[str, Any], kind: str, path: str) -> tuple[Block, str]:
 def _call(inner: dict[str, Any], path: str) -> tuple[Block, str] | None:
     if "type" in inner:
         return None
+    more = rest(inner, frozenset({"toolUseId", "name", "input"}), path)
     call = ToolCall(
         need(inner, "toolUseId", str, "a string", path),
         need(inner, "name", str, "a string", path),
         frozen(need(inner, "input", dict, "an object", path), f"{path}.input"),
+        extra={"toolUse": more} if more else EMPTY,
     )
-    more = rest(inner, frozenset({"toolUseId", "name", "input"}), path)
-    return (attrs.evolve(call, extra=freeze({"toolUse": more})) if more else call), "0"
+    return call, "0"
 
 
 def _result(inner: dict[str, Any], path: str) -> tuple[Block, str]:

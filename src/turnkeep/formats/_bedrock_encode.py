@@ -147,11 +147,11 @@ class BlockWriter:
                 content.append(self._json(nested, codes))
             elif (entry := self._block(nested, codes)) is not None:
                 content.append(entry)
-        if not self.exact and (len(content) > 1 or not block.is_error):
+        if not self.exact:
             content = [e for e in content if "text" not in e or e["text"].strip()]
-        if not self.exact and block.is_error and not block.text.strip():
-            # BR-13: an error without a word is refused.
-            content = [*(e for e in content if e != {"text": ""}), {"text": "error"}]
+            if block.is_error and not content:
+                # BR-13: an error without a word is refused.
+                content = [{"text": "error"}]
         inner: dict[str, Any] = {
             "toolUseId": self.ids.write(block.tool_call_id),
             "content": content,
