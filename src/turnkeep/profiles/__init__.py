@@ -14,16 +14,21 @@ from turnkeep.errors import Violation
 
 from . import _models
 from ._base import Findings, Policy, Profile, Request, Rule, open_request
+from ._repair import RepairReport, repair_messages
+from ._repair_content import Change
 
 __all__ = [
     "PROFILES",
+    "Change",
     "Findings",
     "Policy",
     "Profile",
+    "RepairReport",
     "Request",
     "Rule",
     "check_request",
     "get_profile",
+    "repair_messages",
 ]
 
 PROFILES: Final[dict[str, str]] = {

@@ -254,6 +254,9 @@ def profile(model: str | None = None) -> Profile:
                 "after-user" if _models.takes_system_in_list(model) else "outside"
             ),
             max_cache_marks=MOST_MARKS,
+            empty_refused=frozenset({"system", "user"}),
+            text_refused="empty",
+            blank_alone_refused=True,
             needs_tools_with_tool_blocks=True,
         ),
         check=check,

@@ -67,7 +67,11 @@ class Policy:
     alternates: bool = False
     """User and assistant messages must alternate; equal neighbours are merged."""
     first_user: bool = False
-    """The first message (system text aside) must be the user's."""
+    """The first message (system text aside) is better the user's."""
+    opens_with: Literal["any", "user", "no-call"] = "any"
+    """What the first message may be, system text aside, or the request is refused:
+    anything, only the user's, or no message with calls. `first_user` is what is also
+    accepted where the evidence differs."""
     needs_user: bool = False
     """At least one user message must be left."""
     last_user: bool = False
@@ -100,8 +104,14 @@ class Policy:
     """Tool definitions must be sent while calls or results are in the list."""
     tool_messages_ok: bool = True
     """Calls and results can be sent at all (Gemma templates: they cannot)."""
-    empty_content_ok: bool = False
-    """A message without content is accepted."""
+    empty_refused: frozenset[str] = frozenset()
+    """Roles whose messages may not be without content."""
+    empty_text_is_empty: bool = False
+    """A message of nothing but empty text counts as one without content."""
+    text_refused: Literal["none", "empty", "blank"] = "none"
+    """Which texts beside others are refused: none, empty ones, those of white space."""
+    blank_alone_refused: bool = False
+    """A message of nothing but white space is refused."""
 
     @property
     def no_system_in_list(self) -> bool:

@@ -198,7 +198,7 @@ def profile(model: str | None = None) -> Profile:
             results="after-call",
             keeps_reasoning_of_tool_turns=_models.deepseek_thinks(model) is not False,
             alternates=_models.is_old_reasoner(model),
-            empty_content_ok=True,
+            empty_refused=frozenset({"system", "user", "assistant"}),
         ),
         check=check,
         check_edit=check_edit,

@@ -322,6 +322,8 @@ def profile(model: str | None = None) -> Profile:
             last_user=True,
             user_after_tool_ok=False,
             first_user=True,
+            empty_refused=frozenset({"system", "assistant"}),
+            empty_text_is_empty=True,
         ),
         check=check,
         model=model,

@@ -171,7 +171,7 @@ def profile(model: str | None = None) -> Profile:
         formats=("ollama",),
         list_key="messages",
         rules=RULES,
-        policy=Policy(results="after-call", empty_content_ok=True),
+        policy=Policy(results="after-call"),
         check=check,
         model=model,
         trims=_TRIMS,

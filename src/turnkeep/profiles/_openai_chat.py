@@ -216,7 +216,10 @@ def profile(model: str | None = None) -> Profile:
         formats=("openai",),
         list_key="messages",
         rules=RULES,
-        policy=Policy(results="after-call", empty_content_ok=True),
+        policy=Policy(
+            results="after-call",
+            empty_refused=frozenset({"system", "user", "assistant"}),
+        ),
         check=check,
         model=model,
         trims=_TRIMS,
