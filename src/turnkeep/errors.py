@@ -9,6 +9,7 @@ TurnkeepError
 │   ├── AmbiguousFormatError   several formats could be meant
 │   └── CorruptStoreError      a saved file or database is damaged
 ├── DuplicateIdError           an id is used twice
+├── UnknownConversationError   the store has no conversation of that id
 ├── UnknownMessageError        no message has that id
 ├── UnknownCallError           no call has that id
 ├── AmbiguousCallError         several open calls share that id
@@ -182,6 +183,17 @@ class DuplicateIdError(TurnkeepError):
     def __str__(self) -> str:
         """Name the id and the place of its second use."""
         return f"message id {self.id!r} is used twice @ {self.path}"
+
+
+@attrs.define
+class UnknownConversationError(TurnkeepError, KeyError):
+    """The store has no conversation of that id."""
+
+    id: str
+
+    def __str__(self) -> str:
+        """Name the id."""
+        return f"no conversation {self.id!r} in this store"
 
 
 @attrs.define
