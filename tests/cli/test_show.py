@@ -154,6 +154,33 @@ def test_no_colour_when_piped() -> None:
     assert "\x1b" not in run("show", EXAMPLE, "-n", "3500").stdout
 
 
+def test_a_terminal_gets_colours_and_their_key() -> None:
+    """What tokens are spent on has a colour, and the last line explains it."""
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+
+    result = run("show", EXAMPLE, "-n", "3500", env=terminal)
+
+    last = result.stdout.splitlines()[-1]
+    assert "\x1b[" in result.stdout
+    for kind in ("system", "user", "assistant", "calls", "results", "tools"):
+        assert kind in last
+
+
+def test_pins_by_id_and_unknown_pins_without_a_budget() -> None:
+    """Pins are marked even when nothing has to go; a wrong one is an error."""
+    history = chat(2)
+    history[1]["id"] = "rule"
+
+    marked = run(
+        "show", "-", "--pin", "rule", "-f", "openai", stdin=json.dumps(history)
+    )
+    wrong = run("show", "-", "--pin", "7-up", "-f", "openai", stdin=json.dumps(history))
+
+    assert "◆" in rows(marked.stdout)["1"]
+    assert wrong.exit_code == 2
+    assert "no message '7-up' in this history @ --pin" in wrong.stderr
+
+
 def test_a_chat_cannot_send_escape_sequences(tmp_path: Path) -> None:
     """What a message holds never reaches the terminal as a command."""
     hostile = "\x1b]0;owned\x07\x1b[31m red \x9b2J [bold]not markup[/]"
@@ -171,7 +198,7 @@ def test_wide_characters_keep_the_columns() -> None:
 
     result = run("show", "-", "--width", "60", stdin=json.dumps(history))
 
-    assert max(Text(line).cell_len for line in result.stdout.splitlines()) <= 60
+    assert max(Text(line).cell_len for line in rows(result.stdout).values()) <= 60
 
 
 def test_an_empty_list() -> None:

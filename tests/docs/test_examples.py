@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -73,17 +74,27 @@ def test_python_examples(
 def test_turnkeep_commands(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every `$ turnkeep ...` of a page works on a chat of that name."""
+    """Every `$ turnkeep ...` of a page works, and prints what the page shows."""
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "chat.json", chat(12))
     save(tmp_path / "other.json", chat(2))
     (tmp_path / "session.json").write_bytes(EXAMPLE.read_bytes())
     (tmp_path / "build-engineer.json").write_bytes(EXAMPLE.read_bytes())
+    for command, shown in commands(page):
+        words = shlex.split(command.partition(" #")[0])[2:]
+        result = CliRunner().invoke(app, words, env={"COLUMNS": "100"})
+        assert result.exit_code == 0, f"{page}: {command}\n{result.output}"
+        if shown:
+            printed = [line.rstrip() for line in result.output.splitlines()]
+            assert printed == shown, f"{page}: {command}"
+
+
+def commands(page: Path) -> Iterator[tuple[str, list[str]]]:
+    """The `$ turnkeep ...` commands of a page, and what it shows of their output."""
     for block in blocks(page):
         if block.language != "console":
             continue
-        for line in block.text.splitlines():
-            if line.startswith("$ turnkeep "):
-                words = shlex.split(line.partition(" #")[0])[2:]
-                result = CliRunner().invoke(app, words)
-                assert result.exit_code == 0, f"{page}:{line}\n{result.output}"
+        for part in re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE):
+            command, *shown = part.rstrip().splitlines() or [""]
+            if command.startswith("$ turnkeep "):
+                yield command, shown

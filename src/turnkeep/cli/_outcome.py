@@ -43,7 +43,7 @@ def outcome(plan: Plan, glyphs: Glyphs) -> Iterator[Text]:
 
 
 def _inserted(items: Sequence[Inserted], glyphs: Glyphs) -> str:
-    calls = [item.call_id for item in items if item.call_id is not None]
+    calls = [_call(item) for item in items if item.call_id is not None]
     words = [
         f"{item.cause}: {' '.join(item.message.text.split())[:60]}"
         for item in items
@@ -56,6 +56,12 @@ def _inserted(items: Sequence[Inserted], glyphs: Glyphs) -> str:
         more = f", {glyphs.ellipsis}" if len(calls) > _NAMED else ""
         words.append(f"{len(calls)} stand-ins for open calls: {named}{more}")
     return f" {glyphs.dot} ".join(words)
+
+
+def _call(item: Inserted) -> str:
+    """A call's tool and id."""
+    name = next((r.tool_name for r in item.message.tool_results if r.tool_name), "")
+    return f"{name} ({item.call_id})" if name else str(item.call_id)
 
 
 def _line(verb: str, decisions: Decisions, style: str, glyphs: Glyphs) -> Text:
