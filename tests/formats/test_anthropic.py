@@ -519,6 +519,7 @@ def test_foreign_reasoning_of_others_is_left_out() -> None:
     assert FMT.losses(openai) == ["reasoning that Anthropic did not sign"]
     assert FMT.losses(unsigned) == ["reasoning that Anthropic did not sign"]
     assert FMT.losses(signed) == []
+    assert FMT.losses(FMT.decode(assistant(kept))[0]) == []
 
 
 def test_foreign_pictures_and_files() -> None:

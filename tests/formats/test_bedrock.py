@@ -119,7 +119,7 @@ def test_bytes_stay_bytes_and_text_stays_text() -> None:
         {"image": {"format": "png", "source": {"bytes": data}}} for data in (PNG, RAW)
     )
     document = {"document": {"format": "pdf", "name": "d", "source": {"bytes": RAW}}}
-    video = {"video": {"format": "mp4", "source": {"bytes": RAW}}}
+    video = {"video": {"format": "mp4", "source": {"bytes": RAW}, "tags": [1, RAW]}}
 
     asked, answered = read(
         FMT, user(text, raw, document, video), user(answer("a", [raw, text, video]))
@@ -347,9 +347,12 @@ def test_foreign_pictures_and_files() -> None:
         Opaque({"guardContent": {}}),
     ]
     foreign = Message.user(blocks, layout="openai")
+    pictured = Message.tool_result("a", [Text("see"), *blocks[3:5]])
 
     (entry,) = FMT.encode([foreign])
 
+    answered = FMT.encode([pictured])[0]["content"][0]["toolResult"]
+    assert [list(block) for block in answered["content"]] == [["text"], ["image"]]
     assert entry["content"] == [
         {"image": {"format": "png", "source": {"bytes": PNG}}},
         {"image": {"format": "gif", "source": {"bytes": PNG}}},

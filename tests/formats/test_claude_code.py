@@ -179,6 +179,13 @@ def test_parallel_calls_on_branches_of_their_own_belong_to_the_line() -> None:
     assert main_line(lines) == ["u1", "a1", "a2", "r1", "r2", "a3"]
 
 
+def test_a_damaged_call_is_left_to_reading() -> None:
+    """`open` looks at links alone; `decode` has the path."""
+    (entry,) = FMT.open([said("a1", None, {**call("x"), "id": 7})]).entries
+
+    refuse(FMT, entry, ".message.content[0].id", "must be a string")
+
+
 def test_a_call_on_a_branch_of_its_own_brings_its_result() -> None:
     lines = [
         line("u1", None),
@@ -327,6 +334,7 @@ def test_requests_and_losses() -> None:
     assert body["lines"] == FMT.encode([Message.user("go")])
     assert FMT.decode_system(None) == ()
     assert FMT.losses(Message.user("go", metadata={"a": 1})) == []
+    assert FMT.losses(Message.assistant([Thinking("hm", "sig")])) == []
     assert FMT.losses(Message.user("go", pinned=True)) == ["the pin"]
 
 

@@ -99,11 +99,11 @@ class BlockWriter:
                 return self._more({"text": compact(block.value)}, block.extra, "")
             case Image() | Document():
                 return self._media(block, code)
-            case Opaque():
-                if block.format not in {NAME, None}:
-                    return None
+            case Opaque() if block.format in {NAME, None}:
                 plain: dict[str, Any] = thaw(block.value)
                 return unpack(plain) if code & PACKED else plain
+            case _:
+                return None
 
     def _more(
         self, entry: dict[str, Any], extra: FrozenDict, member: str

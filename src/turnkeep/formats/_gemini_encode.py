@@ -82,11 +82,11 @@ class PartWriter:
                 return {"text": compact(block.value)}
             case Image() | Document():
                 return self._media(block, code)
-            case Opaque():
-                if block.format not in {NAME, None}:
-                    return None
+            case Opaque() if block.format in {NAME, None}:
                 plain: dict[str, Any] = thaw(block.value)
                 return plain
+            case _:
+                return None
 
     def _more(
         self, part: dict[str, Any], extra: FrozenDict, code: int, kind: str = ""
