@@ -171,10 +171,8 @@ def test_pins_by_id_and_unknown_pins_without_a_budget() -> None:
     history = chat(2)
     history[1]["id"] = "rule"
 
-    marked = run(
-        "show", "-", "--pin", "rule", "-f", "openai", stdin=json.dumps(history)
-    )
-    wrong = run("show", "-", "--pin", "7-up", "-f", "openai", stdin=json.dumps(history))
+    marked = run("show", "-", "--pin", "rule", stdin=json.dumps(history))
+    wrong = run("show", "-", "--pin", "7-up", stdin=json.dumps(history))
 
     assert "◆" in rows(marked.stdout)["1"]
     assert wrong.exit_code == 2

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 import attrs
 
 from turnkeep.errors import AmbiguousFormatError, FormatError
-from turnkeep.model import STAND_IN_TEXT, Block, Message, Opaque, ToolResult
+from turnkeep.model import STAND_IN_TEXT, Block, FrozenDict, Message, Opaque, ToolResult
 
 from ._base import Detection, Format
 from ._registry import get_format, present_formats
@@ -128,7 +128,12 @@ def _reading(value: Any, fmt: Format) -> Any:
 
 def _nameless(message: Message) -> Message:
     """*message* without what only says which format read it."""
-    return attrs.evolve(message, content=tuple(map(_unnamed, message.content)))
+    extra = message.extra
+    if message.id is not None and "id" in extra:
+        # Our own format has a field for it, the others keep it among the caller's keys.
+        extra = FrozenDict({key: v for key, v in extra.items() if key != "id"})
+    content = tuple(map(_unnamed, message.content))
+    return attrs.evolve(message, content=content, extra=extra)
 
 
 def _unnamed(block: Block) -> Block:
