@@ -233,7 +233,9 @@ class _Story:
         return [self.draw(st.sampled_from(kinds))]
 
     def calls(self) -> None:
-        made = [self._call() for _ in range(self.draw(st.integers(1, 3)))]
+        # No provider takes an id twice in one message: only earlier ones come again.
+        earlier = list(range(1, self.count + 1))
+        made = [self._call(earlier) for _ in range(self.draw(st.integers(1, 3)))]
         said = [Text(self.draw(words))] if self.chance(2) else []
         self.add(Role.ASSISTANT, [*self._thinking(), *said, *made])
         waiting = list(made)
@@ -245,11 +247,11 @@ class _Story:
             else:
                 self.answer(call)
 
-    def _call(self) -> ToolCall:
+    def _call(self, earlier: list[int]) -> ToolCall:
         self.count += 1
         number = self.count
-        if self.menu.reused_ids and self.chance(6) and number > 1:
-            number = self.draw(st.integers(1, number - 1))
+        if self.menu.reused_ids and self.chance(6) and earlier:
+            number = earlier.pop(self.draw(st.integers(0, len(earlier) - 1)))
         arguments: Any = self.draw(json_objects)
         if self.chance(3):
             arguments = '{"path":  "a.py", "n": 1.0}'

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import groupby
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from tests.generators import (
     EVERYTHING,
     PLAIN,
-    Menu,
     decoded,
     histories,
     json_values,
@@ -137,5 +137,85 @@ def test_refuses_deep_nesting(fmt: Format, count: int) -> None:
     entries = fmt.encode([Message.user("hi")])
     entry = {**entries[0], "unheard_of": deep} if isinstance(entries[0], dict) else deep
 
-    with pytest.raises(FormatError, match="nested deeper"):
+    with pytest.raises(FormatError) as caught:
         fmt.decode(entry, "$[0]")
+
+    assert caught.value.path.startswith("$[0]")
+
+
+class Told:
+    """What a history says, whatever its shape: the measure of a conversion.
+
+    Texts of an unbroken run of one side are joined and come before its calls, because
+    formats keep them so; results of one run are in the order of their calls.
+    """
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.events: list[tuple[Any, ...]] = []
+        self.waiting: list[list[list[Any]]] = []
+        self.count = 0
+        for side, run in groupby(messages, _side):
+            said: list[str] = []
+            called: list[tuple[Any, ...]] = []
+            answered: list[tuple[Any, ...]] = []
+            for message in run:
+                said += [b.text for b in message.content if isinstance(b, Text) and b.text]
+                called += self._called(message)
+                answered += [self._answer(r) for r in message.tool_results]
+            if said:
+                self.events.append((side, "\n".join(said)))
+            self.events += called + sorted(answered)
+
+    def _called(self, message: Message) -> list[tuple[Any, ...]]:
+        made = []
+        for call in message.tool_calls:
+            self.count += 1
+            made.append(["unanswered", self.count, call])
+        if made:
+            self.waiting.append(made)
+        return [("call", nth, call.name, call.arguments) for _, nth, call in made]
+
+    def _answer(self, result: ToolResult) -> tuple[Any, ...]:
+        """The number of the call that *result* answers: the nearest open one."""
+        flags = (result.is_error, result.pending, result.interim)
+        for state in ("unanswered", "waiting"):
+            for calls in reversed(self.waiting):
+                for made in calls:
+                    if made[0] == state and _fits(result, made[2]):
+                        made[0] = "answered" if result.final else "waiting"
+                        return ("result", made[1], result.text, flags)
+        return ("result", 0, result.text, flags)
+
+
+def _side(message: Message) -> str:
+    if message.tool_results:
+        return "results"
+    return "assistant" if message.role is Role.TOOL_CALL else message.role.value
+
+
+def _fits(result: ToolResult, call: ToolCall) -> bool:
+    if result.tool_call_id is None:
+        return result.tool_name == call.name
+    return result.tool_call_id == call.id
+
+
+MODERATE = attrs.evolve(PLAIN, thinking=True, errors=True, open_calls=True)
+PENDING = attrs.evolve(PLAIN, pending=True)
+REUSED = attrs.evolve(PLAIN, errors=True, reused_ids=True)
+
+
+@pytest.mark.parametrize("first", JSON, ids=lambda fmt: fmt.name)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_moves_between_every_two_formats(first: Format, data: st.DataObject) -> None:
+    """Texts, calls, results, order and pairing survive what both say they can carry."""
+    menu = data.draw(st.sampled_from([PLAIN, MODERATE, PENDING, REUSED]))
+    history = data.draw(histories(menu, most=5))
+    start = decoded(first.decode, first.encode(history))
+    for second in JSON:
+        if any(second.losses(message) for message in start):
+            continue
+
+        there = decoded(second.decode, second.encode(start))
+
+        assert Told(there).events == Told(start).events, second.name

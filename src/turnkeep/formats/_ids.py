@@ -15,7 +15,8 @@ def with_call_ids(
 
     Some formats link a result to its call by the tool's name alone; most demand an id.
     A result belongs to the nearest earlier message that still has an unanswered call of
-    that name, and in it to the first. The ids (`call_1`, ...) depend on nothing but the
+    that name, and in it to the first; where none is unanswered, to one that waits for
+    its final answer. The ids (`call_1`, ...) depend on nothing but the
     position of the call among those without id. Linear; returns *messages* itself where
     nothing is missing.
 
@@ -51,17 +52,18 @@ class _Naming:
     def __init__(self, taken: set[str | None]) -> None:
         self.taken = taken
         self.count = 0
-        # By tool name: a stack of messages, each with its unanswered calls in order.
-        self.open: dict[str | None, list[deque[str]]] = {}
+        # By tool name: a stack of messages, each with its calls in order.
+        self.unanswered: dict[str | None, list[deque[str]]] = {}
+        self.waiting: dict[str | None, list[deque[str]]] = {}
 
     def name(self, message: Message) -> Message:
-        made: dict[str, deque[str]] = {}
+        made: dict[str | None, deque[str]] = {}
         blocks = tuple(self._block(block, made) for block in message.content)
         for tool, ids in made.items():
-            self.open.setdefault(tool, []).append(ids)
+            self.unanswered.setdefault(tool, []).append(ids)
         return attrs.evolve(message, content=blocks)
 
-    def _block(self, block: Block, made: dict[str, deque[str]]) -> Block:
+    def _block(self, block: Block, made: dict[str | None, deque[str]]) -> Block:
         if isinstance(block, ToolCall) and block.id is None:
             identity = self._next()
             made.setdefault(block.name, deque()).append(identity)
@@ -70,7 +72,7 @@ class _Naming:
                 arguments = block.arguments_value
             return ToolCall(identity, block.name, arguments, extra=block.extra)
         if isinstance(block, ToolResult) and block.tool_call_id is None:
-            return attrs.evolve(block, tool_call_id=self._answer(block.tool_name))
+            return attrs.evolve(block, tool_call_id=self._answer(block))
         return block
 
     def _next(self) -> str:
@@ -80,11 +82,14 @@ class _Naming:
             if identity not in self.taken:
                 return identity
 
-    def _answer(self, tool: str | None) -> str | None:
-        stack = self.open.get(tool)
-        if not stack:
-            return None
-        identity = stack[-1].popleft()
-        if not stack[-1]:
-            stack.pop()
-        return identity
+    def _answer(self, result: ToolResult) -> str | None:
+        tool = result.tool_name
+        for stacks in (self.unanswered, self.waiting):
+            if stack := stacks.get(tool):
+                identity = stack[-1].popleft()
+                if not stack[-1]:
+                    stack.pop()
+                if not result.final:
+                    self.waiting.setdefault(tool, []).append(deque([identity]))
+                return identity
+        return None

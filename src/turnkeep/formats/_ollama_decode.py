@@ -64,8 +64,9 @@ def decode_ollama(entry: Any, path: str) -> Message:
         blocks, odd = [result], odd or is_odd
     else:
         blocks = [*_thinking(rest, path), *blocks, *_images(rest, path)]
-        if role == "assistant":
-            blocks += _calls(rest, path)
+        if role == "assistant" and (calls := _calls(rest, path)):
+            # Ollama writes no content as empty text.
+            blocks = [b for b in blocks if b != Text("")] + calls
     kind = None
     if isinstance(text, str) and text.startswith(MARKS):
         kind = kind_of_text(text) if role != "tool" else None

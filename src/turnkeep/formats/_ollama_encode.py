@@ -36,40 +36,85 @@ _ROLES = {
 
 def encode_ollama(messages: Sequence[Message]) -> list[Any]:
     """Entries that say *messages*. Linear in their size."""
-    names: dict[str | None, str] = {
-        call.id: call.name
-        for message in messages
-        for call in message.tool_calls
-        if call.id is not None
-    }
-    entries: list[Any] = []
-    order: dict[str | None, int] = {}
-    results: list[tuple[int, Any]] = []
+    writer = _Writer()
     for message in join_runs(messages, _is_foreign):
+        if not _is_foreign(message) or message.kind not in DISPLAY_KINDS:
+            writer.add(message)
+    return writer.finish()
+
+
+class _Writer:
+    """Writes entry after entry, and sees to it that results find their calls."""
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self.names: dict[str | None, str] = {}
+        self.order: dict[str | None, int] = {}
+        self.results: list[tuple[int, Any, ToolResult]] = []
+        # Calls and results of other origin, in order, with where their id would stand.
+        self.links: list[tuple[dict[str, Any], ToolCall | ToolResult]] = []
+
+    def add(self, message: Message) -> None:
         foreign = _is_foreign(message)
-        if foreign and message.kind in DISPLAY_KINDS:
+        for result in message.tool_results:
+            nth = self.order.get(result.tool_call_id, len(self.order))
+            entry = _result(result, message, self.names)
+            self.results.append((nth if foreign else -1, entry, result))
+        if message.role is Role.TOOL_RESULT:
+            return
+        self._end_results()
+        if message.tool_results and len(message.tool_results) == len(message.content):
+            return
+        entry = _entry(message)
+        self.entries.append(entry)
+        if message.role is Role.USER or message.role is Role.SYSTEM:
+            return
+        calls = message.tool_calls
+        self.order = {call.id: nth for nth, call in enumerate(calls)}
+        self.names |= {call.id: call.name for call in calls if call.id is not None}
+        if foreign:
+            self.links += zip(entry.get("tool_calls", ()), calls, strict=True)
+
+    def _end_results(self) -> None:
+        if all(nth >= 0 for nth, _, _ in self.results):
+            # By name alone, the first result is that of the first call.
+            self.results.sort(key=lambda held: held[0])
+        for nth, entry, result in self.results:
+            self.entries.append(entry)
+            if nth >= 0:
+                self.links.append((entry, result))
+        self.results = []
+
+    def finish(self) -> list[Any]:
+        self._end_results()
+        confused = _confused(self.links)
+        for entry, block in self.links:
+            if isinstance(block, ToolCall):
+                if block.name in confused and block.id is not None:
+                    entry["id"] = block.id
+            elif entry.get("tool_name") in confused and block.tool_call_id is not None:
+                entry["tool_call_id"] = block.tool_call_id
+        return self.entries
+
+
+def _confused(links: Sequence[tuple[dict[str, Any], ToolCall | ToolResult]]) -> set[Any]:
+    """Names of tools whose results would not find their calls by name alone.
+
+    Ids are written for those: newer servers know them, older ones skip them.
+    """
+    open_calls: dict[Any, list[str | None]] = {}
+    confused: set[Any] = set()
+    for entry, block in links:
+        if isinstance(block, ToolCall):
+            open_calls.setdefault(block.name, []).append(block.id)
             continue
-        if message.tool_results:
-            for result in message.tool_results:
-                place = order.get(result.tool_call_id, len(order)) if foreign else -1
-                made = _result(result, message, names)
-                results.append((place, made))
-            if message.role is Role.TOOL_RESULT:
-                continue
-        entries += _in_order(results)
-        results = []
-        if message.role in {Role.ASSISTANT, Role.TOOL_CALL}:
-            order = {call.id: nth for nth, call in enumerate(message.tool_calls)}
-        if len(message.tool_results) < max(len(message.content), 1):
-            entries.append(_entry(message))
-    return entries + _in_order(results)
-
-
-def _in_order(results: list[tuple[int, Any]]) -> list[Any]:
-    """Results in the order of their calls: nothing else tells them apart."""
-    if all(place >= 0 for place, _ in results):
-        results = sorted(results, key=lambda pair: pair[0])
-    return [entry for _, entry in results]
+        name = entry.get("tool_name")
+        waiting = open_calls.get(name, [])
+        if block.tool_call_id not in waiting[:1] or not block.final:
+            confused.add(name)
+        elif waiting:
+            waiting.pop(0)
+    return confused | {name for name, waiting in open_calls.items() if len(waiting) > 1}
 
 
 def _is_foreign(message: Message) -> bool:
