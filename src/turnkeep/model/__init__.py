@@ -42,6 +42,7 @@ from ._markers import (
 )
 from ._message import DISPLAY_KINDS, Message, PinScope, Role
 from ._sent import as_sent
+from ._trusted import trusted_message, trusted_text
 
 __all__ = [
     "BLOCK_TYPES",
@@ -81,6 +82,8 @@ __all__ = [
     "paused_gc",
     "same",
     "thaw",
+    "trusted_message",
+    "trusted_text",
     "unmark",
     "walk_text",
 ]

@@ -20,6 +20,8 @@ from turnkeep.model import (
     ToolResult,
     UnfitValueError,
     freeze,
+    trusted_message,
+    trusted_text,
 )
 
 from ._dump import UNKNOWN, can_spread, is_foreign
@@ -41,7 +43,7 @@ def load_message(value: Any, path: str = "$") -> Message:
     if "role" not in fields:
         reason = "a message needs a 'role'"
         raise FormatError(reason, path)
-    return Message(**fields)
+    return trusted_message(**fields)
 
 
 def load_block(value: Any, path: str = "$") -> Block:
@@ -140,7 +142,7 @@ def _fields(
         raise below(error, f"$.{key}") from None
     if "type" in loaders:
         del fields["type"]
-    if unknown or UNKNOWN in fields.get(home, EMPTY):
+    if unknown or (home in fields and UNKNOWN in fields[home]):
         fields[home] = _with_unknown(fields.get(home, EMPTY), unknown, loaders, home)
     return fields
 
@@ -232,7 +234,7 @@ def _scope(value: Any) -> str:
 
 def _content(value: Any) -> tuple[Block, ...]:
     if isinstance(value, str):
-        return (Text(value),)
+        return (trusted_text(value),)
     if not isinstance(value, list):
         expected = "text or a list of blocks"
         raise wrong(expected, value)
