@@ -1,13 +1,14 @@
 """Tests for `turnkeep.turns`."""
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.chats import Entry, call, chats, numbered, placeholder, result, say, system, user
 from tests.invariants import pair, steps_of, superseded
 from turnkeep.formats import get_format
 from turnkeep.model import Message, Text, ToolCall, ToolResult
 from turnkeep.turns import Answer, CallKey, Entry as Row
-from turnkeep.turns import ASSISTANT, RESULT, USER, Grouping, entry_of
+from turnkeep.turns import ASSISTANT, RESULT, USER, Columns, Grouping, entry_of
 
 
 def group(chat: list[Entry]) -> Grouping:
@@ -256,6 +257,50 @@ def test_every_message_is_always_in_one_step_and_every_step_in_one_turn(
     assert all(
         grouping.step_of[i] == s for s, step in enumerate(members(grouping)) for i in step
     )
+
+
+def columns_of(chat: list[Entry]) -> Columns:
+    """A chat as columns, by way of the rows."""
+    openai = get_format("openai")
+    rows = [entry_of(m) for e in chat for m in openai.decode(e)]
+    calls = [(i, row.calls) for i, row in enumerate(rows) if row.calls]
+    results = [(i, row.results[0]) for i, row in enumerate(rows) if row.results]
+    return Columns(
+        bytearray(row.kind for row in rows),
+        [i for i, _ in calls],
+        [[key.id or "" for key in keys] for _, keys in calls],
+        [i for i, _ in results],
+        [answer.id or "" for _, answer in results],
+        frozenset(i for i, answer in results if not answer.final),
+        lambda index, position: rows[index].calls[position].name,
+    )
+
+
+def state_of(grouping: Grouping) -> dict[str, object]:
+    """Everything a grouping knows, comparable."""
+    state = {
+        name: getattr(grouping, name)
+        for name in Grouping.__slots__
+        if name not in ("_open", "_names", "_columns", "_answered", "_closed")
+    }
+    state["open"] = [(c.message, c.position, c.answer) for c in grouping.open_calls]
+    return state
+
+
+@given(chats(broken=True, max_length=20), st.integers(0, 20))
+def test_columns_always_group_as_rows_do(chat: list[Entry], split: int) -> None:
+    """All at once, or the first part at once and the rest one by one."""
+    whole = group(chat)
+    at_once = Grouping.from_columns(columns_of(chat))
+    in_part = Grouping.from_columns(columns_of(chat[:split]))
+    for entry in chat[split:]:
+        (message,) = get_format("openai").decode(entry)
+        in_part.add(entry_of(message))
+
+    assert state_of(at_once) == state_of(whole)
+    assert state_of(in_part) == state_of(whole)
+    for call_id in ("a", "b", "c", "z"):
+        assert at_once.was_closed(call_id) == whole.was_closed(call_id)
 
 
 def test_grouping_is_linear() -> None:

@@ -19,8 +19,10 @@ Adding a message costs amortised constant time; nothing here walks the history t
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, compress, islice, repeat
+from operator import sub
 from typing import Final, NamedTuple
 
 import attrs
@@ -132,11 +134,60 @@ class OpenCall:
         return f"OpenCall({self.key!r}, message={self.message})"
 
 
+@attrs.frozen
+class Columns:
+    """A whole history for `Grouping.from_columns`; nothing in it is shown only."""
+
+    kinds: bytearray
+    """Kind of each message; kept, not copied."""
+    call_at: Sequence[int]
+    """The messages that make calls, in order."""
+    call_ids: Sequence[list[str]]
+    """The ids of their calls."""
+    result_at: Sequence[int]
+    """The messages that carry a result, in order: one each."""
+    result_ids: Sequence[str]
+    """The ids of the calls they answer."""
+    not_final: frozenset[int]
+    """The messages whose result is not final."""
+    name_of: Callable[[int, int], str]
+    """The tool's name, by message and place of the call in it."""
+
+    def answer(self, nth: int) -> Answer:
+        """The *nth* result."""
+        final = self.result_at[nth] not in self.not_final
+        return Answer(self.result_ids[nth], None, final)
+
+    def waits(self, start: int, stop: int) -> bool:
+        """Whether one of these results is not final."""
+        return not self.not_final.isdisjoint(self.result_at[start:stop])
+
+    def answered(self) -> dict[str, list[int]]:
+        """By id, the final results that stand right behind their calls, in order."""
+        at: dict[str, list[int]] = {}
+        results = dict(zip(self.result_at, self.result_ids, strict=True))
+        for index, ids in zip(self.call_at, self.call_ids, strict=True):
+            places = range(index + 1, index + 1 + len(ids))
+            if [results.get(i) for i in places] == ids and self.not_final.isdisjoint(
+                places
+            ):
+                for place, call_id in zip(places, ids, strict=True):
+                    at.setdefault(call_id, []).append(place)
+        return at
+
+
+_BEGINS = bytes([1, 1, 1, 0, 1]) + bytes(251)
+_OPENS_TURN = bytes([0, 1]) + bytes(254)
+_TWO_ASSISTANTS = bytes([ASSISTANT, ASSISTANT])
+
+
 class Grouping:
     """Messages sorted into steps and turns, as they arrive. Columns, not objects."""
 
     __slots__ = (
+        "_answered",
         "_closed",
+        "_columns",
         "_names",
         "_open",
         "_place",
@@ -180,12 +231,154 @@ class Grouping:
         """Messages that stand for earlier ones."""
         self._open: dict[str | None, list[OpenCall]] = {}
         self._closed: dict[str | None, int] = {}
+        """By id, the result that closed a call of it last."""
+        self._columns: Columns | None = None
+        self._answered: dict[str, list[int]] | None = None
         self._names: dict[str, list[OpenCall]] | None = None
         self._run = -1  # the step whose assistant entries may still go on
         self._place = -1  # the call message whose unbroken results we are in
         self._run_results = -1  # the step whose unbroken results we are in
         for entry in entries:
             self.add(entry)
+
+    @classmethod
+    def from_columns(cls, columns: Columns) -> Grouping:
+        """Group a whole history at once; the same as adding each of its messages.
+
+        Most calls of most histories are answered in full by the results right behind
+        them. Those need no bookkeeping, so only the others go through the pairing.
+        """
+        made = cls()
+        made.kinds = columns.kinds
+        if not columns.kinds:
+            return made
+        made._columns = columns
+        carriers, twins = made._pair_columns(columns)
+        starts = columns.kinds.translate(_BEGINS)
+        at = columns.kinds.find(_TWO_ASSISTANTS)
+        while at >= 0:
+            starts[at + 1] = 0
+            at = columns.kinds.find(_TWO_ASSISTANTS, at + 1)
+        for problem in made.problems:
+            starts[problem.message] = problem.message not in twins
+        made._number_steps(starts)
+        made._seat_strays(carriers, twins)
+        made._set_places(columns, carriers)
+        return made
+
+    def _pair_columns(self, columns: Columns) -> tuple[dict[int, int], dict[int, int]]:
+        """Pair what is not answered on the spot.
+
+        Returns:
+            The call's message of each such result, and for each result too many the
+            final result that came first.
+        """
+        call_at, call_ids = columns.call_at, columns.call_ids
+        result_at, result_ids = columns.result_at, columns.result_ids
+        carriers: dict[int, int] = {}
+        twins: dict[int, int] = {}
+        total, nth = len(result_at), 0
+
+        def seat(index: int, answer: Answer) -> None:
+            call = self._match(answer)
+            if call is None:
+                known = self._closed_before(answer.id, index)
+                if known is not None:
+                    twins[index] = known
+                kind = "orphan_result" if known is None else "duplicate_result"
+                self.problems.append(Problem(kind, index, 0, answer.id or ""))
+                return
+            carriers[index] = call.message
+            if call.answer is not None:
+                self.superseded[call.answer] = index
+            call.answer = (index, 0)
+            if answer.final:
+                self._close(call, index)
+
+        for index, ids in zip(call_at, call_ids, strict=True):
+            while nth < total and result_at[nth] < index:
+                seat(result_at[nth], columns.answer(nth))
+                nth += 1
+            stop = nth + len(ids)
+            if (
+                stop <= total
+                and result_at[stop - 1] == index + len(ids)
+                and result_ids[nth:stop] == ids
+                and not (columns.not_final and columns.waits(nth, stop))
+            ):
+                nth = stop
+                continue
+            for position, call_id in enumerate(ids):
+                key = CallKey(call_id, columns.name_of(index, position))
+                self._register(OpenCall(index, position, key))
+        while nth < total:
+            seat(result_at[nth], columns.answer(nth))
+            nth += 1
+        return carriers, twins
+
+    def _number_steps(self, starts: bytearray) -> None:
+        kinds, total = self.kinds, len(self.kinds)
+        self.first = array("i", compress(range(total), starts))
+        steps = len(self.first)
+        opens = bytearray(compress(kinds, starts)).translate(_OPENS_TURN)
+        opens[0] = 1
+        self.turn_first = array("i", compress(range(steps), opens))
+        sizes = map(sub, chain(islice(self.first, 1, None), (total,)), self.first)
+        self.step_of = array("i", chain.from_iterable(map(repeat, range(steps), sizes)))
+
+    def _seat_strays(self, carriers: dict[int, int], twins: dict[int, int]) -> None:
+        """Give the results that were not answered on the spot to their steps."""
+        step_of, kinds = self.step_of, self.kinds
+        misfits = {problem.message for problem in self.problems}
+        for index in sorted((*carriers, *twins)):
+            carrier = carriers.get(index)
+            step = step_of[twins[index] if carrier is None else carrier]
+            if step_of[index] != step:
+                step_of[index] = step
+            if bisect_right(self.first, index) - 1 != step:
+                self.late.setdefault(step, []).append(index)
+            if carrier is None:
+                continue
+            before = index - 1
+            if before != carrier and (
+                carriers.get(before) != carrier or before in self.displaced
+            ):
+                self.displaced[index] = carrier
+            if (
+                step_of[before] != step
+                or before in misfits
+                or before in self.displaced_run
+            ):
+                self.displaced_run.add(index)
+
+    def _set_places(self, columns: Columns, carriers: dict[int, int]) -> None:
+        """Leave the marks that `add` goes on from."""
+        kinds, last = self.kinds, len(self.kinds) - 1
+        step = self.step_of[last]
+        if kinds[last] == ASSISTANT:
+            self._run = self._run_results = step
+            if columns.call_at and columns.call_at[-1] == last:
+                self._place = last
+        elif kinds[last] == RESULT and not (
+            self.problems and self.problems[-1].message == last
+        ):
+            if last not in self.displaced_run:
+                self._run_results = step
+            if last not in self.displaced:
+                self._place = carriers.get(last, kinds.rfind(ASSISTANT))
+
+    def _closed_before(self, call_id: str | None, index: int) -> int | None:
+        """The result, before *index*, that closed a call of that id last."""
+        known = self._closed.get(call_id)
+        if self._columns is not None:
+            if self._answered is None:
+                # Only histories with misfits pay for this index.
+                self._answered = self._columns.answered()
+            places = self._answered.get(call_id or "", ())
+            at = bisect_left(places, index)
+            if at and (known is None or places[at - 1] > known):
+                known = places[at - 1]
+        return known
 
     def __len__(self) -> int:
         """Number of messages."""
@@ -250,11 +443,11 @@ class Grouping:
                     self.superseded[call.answer] = index
                 call.answer = (index, position)
                 if answer.final:
-                    self._close(call)
+                    self._close(call, index)
                 continue
             key = answer.id if answer.id is not None else answer.name
-            known = self._closed.get(
-                answer.id if answer.id is not None else f"\0{answer.name}"
+            known = self._closed_before(
+                answer.id if answer.id is not None else f"\0{answer.name}", index
             )
             self.problems.append(
                 Problem(
@@ -317,7 +510,7 @@ class Grouping:
             stack.pop()
         return _pick(stack, final=answer.final) if stack else None
 
-    def _close(self, call: OpenCall) -> None:
+    def _close(self, call: OpenCall, index: int) -> None:
         call.open = False
         stack = self._open[call.id]
         if len(stack) == 1:
@@ -326,8 +519,8 @@ class Grouping:
             _take_out(stack, call)
         if self._names is not None:
             _take_out(self._names[call.name], call)
-            self._closed[f"\0{call.name}"] = call.message
-        self._closed[call.id] = call.message
+            self._closed[f"\0{call.name}"] = index
+        self._closed[call.id] = index
 
     def _tie(self, left: int, right: int) -> None:
         group = self.ties.get(left, {left}) | self.ties.get(right, {right})
@@ -350,7 +543,10 @@ class Grouping:
 
     def was_closed(self, call_id: str) -> bool:
         """Whether a call of that id has had its final result."""
-        return call_id in self._closed or f"\0{call_id}" in self._closed
+        return (
+            self._closed_before(call_id, len(self.kinds)) is not None
+            or f"\0{call_id}" in self._closed
+        )
 
     @property
     def steps(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 
 from turnkeep.model import Message
+from turnkeep.turns import Columns
 
 
 def origin_of(message: Message) -> str | None:
@@ -147,4 +148,25 @@ class Format(Protocol):
 
     def losses(self, message: Message) -> list[str]:
         """What of *message* this format cannot carry, in words; usually nothing."""
+        ...
+
+
+@attrs.frozen
+class Sketch:
+    """What a long list says without any of its messages being decoded."""
+
+    columns: Columns
+    ids: Sequence[tuple[int, Any]]
+    """The entries that have an `id` of their own, and what it is."""
+
+
+@runtime_checkable
+class Sketching(Protocol):
+    """A format that can read a long list without decoding its messages."""
+
+    def sketch(self, entries: Sequence[Any]) -> Sketch | None:
+        """What *entries* say; none where one of them is not ordinary.
+
+        What is malformed is never ordinary, so that `decode` names it.
+        """
         ...

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
-from turnkeep.model import Message, PinScope, as_sent
+from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import Grouping, entry_of
 
-from ._base import Envelope, Format
+from ._base import Envelope, Format, Sketching
 
 
 class Counter(Protocol):
@@ -82,24 +83,43 @@ class ListSource:
         self._counter = counter
         # A copy of the list: the caller may append to his own before applying a plan.
         self._entries = list(envelope.entries)
-        self._messages: list[Message] = []
-        self._wire: list[int] = []
+        self._messages: dict[int, Message] = {}
+        self._wire: Sequence[int] = range(len(self._entries))
         """The entry of each message."""
         self._counts: dict[int, int] = {}
         self._made: dict[Message, int] = {}
-        self._ids: dict[str, int] = {}
-        self.grouping = Grouping()
-        for nth, entry in enumerate(self._entries):
-            path = f"{envelope.path}[{nth}]"
-            for part in fmt.decode(entry, path):
-                self.grouping.add(entry_of(part))
-                self._messages.append(part)
-                self._wire.append(nth)
-            identity = _id_of(entry)
-            if identity is not None:
-                if identity in self._ids:
-                    raise DuplicateIdError(identity, path)
-                self._ids[identity] = nth
+        sketch = fmt.sketch(self._entries) if isinstance(fmt, Sketching) else None
+        if sketch is None:
+            self._ids = self._take_ids(
+                [(n, _id_of(entry)) for n, entry in enumerate(self._entries)]
+            )
+            self.grouping = self._decode_all()
+        else:
+            self._ids = self._take_ids(sketch.ids)
+            self.grouping = Grouping.from_columns(sketch.columns)
+
+    def _take_ids(self, found: Iterable[tuple[int, Any]]) -> dict[str, int]:
+        """The entries that have an id of their own, by it."""
+        ids: dict[str, int] = {}
+        for nth, identity in found:
+            if isinstance(identity, str) and identity:
+                if identity in ids:
+                    raise DuplicateIdError(identity, f"{self.envelope.path}[{nth}]")
+                ids[identity] = nth
+        return ids
+
+    def _decode_all(self) -> Grouping:
+        grouping = Grouping()
+        wire: list[int] = []
+        with paused_gc():
+            for nth, entry in enumerate(self._entries):
+                for part in self.format.decode(entry, f"{self.envelope.path}[{nth}]"):
+                    self._messages[len(wire)] = part
+                    wire.append(nth)
+                    grouping.add(entry_of(part))
+        if len(wire) > len(self._entries):
+            self._wire = wire
+        return grouping
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
@@ -107,7 +127,7 @@ class ListSource:
         if known is None:
             entry = self._entries[self._wire[index]]
             known = self._counter.entry(
-                entry, self._messages[index], self._is_alone(index)
+                entry, self.message(index), self._is_alone(index)
             )
             self._counts[index] = known
         return known
@@ -121,7 +141,12 @@ class ListSource:
 
     def message(self, index: int) -> Message:
         """See `Source.message`."""
-        return self._messages[index]
+        known = self._messages.get(index)
+        if known is None:
+            # Only lists read as columns get here, and those have one message an entry.
+            (known,) = self.format.decode(self._entries[index], self.path(index))
+            self._messages[index] = known
+        return known
 
     def id(self, index: int) -> str:
         """See `Source.id`."""
@@ -147,7 +172,10 @@ class ListSource:
             nth = key + len(self._entries) if key < 0 else key
         if nth is None or not 0 <= nth < len(self._entries):
             return None
-        return [i for i, wire in enumerate(self._wire) if wire == nth]
+        if isinstance(self._wire, range):
+            return [nth]
+        start = bisect_left(self._wire, nth)
+        return list(range(start, bisect_right(self._wire, nth)))
 
     def matching(self, predicate: Callable[[Any], object]) -> list[int]:
         """The messages of the entries for which *predicate* says yes."""
@@ -162,7 +190,7 @@ class ListSource:
         """The messages that say themselves that they are pinned."""
         return {
             index: message.pin_scope
-            for index, message in enumerate(self._messages)
+            for index, message in self._messages.items()
             if message.pinned
         }
 

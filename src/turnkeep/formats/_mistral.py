@@ -5,7 +5,8 @@ from typing import Any
 
 from turnkeep.model import Block, Document, Image, Message, Opaque, Text, Thinking, thaw
 
-from ._base import Envelope, Match
+from ._base import Envelope, Match, Sketch
+from ._chat_columns import sketch_chat
 from ._chat_decode import decode_chat
 from ._chat_encode import encode_chat
 from ._chat_match import judge_mistral
@@ -138,6 +139,10 @@ class Mistral:
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
         return decode_chat(entry, path, _DIALECT)
+
+    def sketch(self, entries: Sequence[Any]) -> Sketch | None:
+        """See `Sketching.sketch`."""
+        return sketch_chat(entries)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

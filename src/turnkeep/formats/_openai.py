@@ -5,7 +5,8 @@ from typing import Any
 
 from turnkeep.model import Message
 
-from ._base import Envelope, Match
+from ._base import Envelope, Match, Sketch
+from ._chat_columns import sketch_chat
 from ._chat_decode import decode_chat
 from ._chat_encode import encode_chat
 from ._chat_match import judge_chat
@@ -48,6 +49,10 @@ class OpenAI:
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
         return decode_chat(entry, path, _DIALECT)
+
+    def sketch(self, entries: Sequence[Any]) -> Sketch | None:
+        """See `Sketching.sketch`."""
+        return sketch_chat(entries)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

@@ -1,0 +1,142 @@
+"""The columns of a long chat, read without decoding its messages.
+
+Each step below is one pass in C where a loop in Python would cost several times as
+much, over a few hundred messages at a time, so that they stay in the processor's cache.
+Whatever is unusual is left to the ordinary way, which decodes every message and names
+what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from operator import itemgetter
+from typing import Any
+
+from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, Columns
+
+from ._base import Sketch
+from ._shape import MARKS, ResultText
+
+_KINDS = {
+    "system": SYSTEM,
+    "developer": SYSTEM,
+    "user": USER,
+    "assistant": ASSISTANT,
+    "tool": RESULT,
+}
+_IS_ASSISTANT = bytes(kind == ASSISTANT for kind in range(256))
+_IS_RESULT = bytes(kind == RESULT for kind in range(256))
+_TEXT = frozenset({str})
+_DICT = frozenset({dict})
+_CONTENT = frozenset({str, list, type(None)})
+_CHUNK = 512
+_role = itemgetter("role")
+
+
+def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
+    """What a long list of OpenAI-style chat messages says without decoding them.
+
+    None where one is not ordinary. Linear, about 0.2 microseconds a message.
+    """
+    reader = _Reader(entries)
+    try:
+        for start in range(0, len(entries), _CHUNK):
+            if not reader.read(start):
+                return None
+    except (KeyError, TypeError, AttributeError, IndexError):
+        return None
+    return Sketch(
+        Columns(
+            reader.kinds,
+            reader.call_at,
+            reader.call_ids,
+            reader.result_at,
+            reader.result_ids,
+            frozenset(reader.not_final),
+            reader.name_of,
+        ),
+        reader.ids,
+    )
+
+
+class _Reader:
+    """Fills the columns, a few hundred messages at a time."""
+
+    def __init__(self, entries: Sequence[Any]) -> None:
+        self.entries = entries
+        self.kinds = bytearray()
+        self.call_at: list[int] = []
+        self.call_ids: list[list[str]] = []
+        self.result_at: list[int] = []
+        self.result_ids: list[str] = []
+        self.not_final: list[int] = []
+        self.ids: list[tuple[int, Any]] = []
+
+    def read(self, start: int) -> bool:
+        """Read the messages from *start* on; whether all of them are ordinary."""
+        entries = self.entries[start : start + _CHUNK]
+        if set(map(type, entries)) != _DICT:
+            return False
+        kinds = bytes(map(_KINDS.__getitem__, map(_role, entries)))
+        contents = [entry.get("content") for entry in entries]
+        found = set(map(type, contents))
+        if not found <= _CONTENT:
+            return False
+        if None in contents and any(
+            content is None and kind != ASSISTANT
+            for content, kind in zip(contents, kinds, strict=True)
+        ):
+            return False
+        self.kinds += kinds
+        # A message of two keys has a role and content: nothing else to look at.
+        more = [nth for nth, entry in enumerate(entries) if len(entry) > 2]
+        if more:
+            self.ids += [
+                (start + nth, entries[nth]["id"])
+                for nth in more
+                if "id" in entries[nth]
+            ]
+            return self._read_calls(
+                start, entries, [n for n in more if kinds[n] == ASSISTANT]
+            ) and self._read_results(start, entries, contents, kinds)
+        return RESULT not in kinds
+
+    def _read_calls(
+        self, start: int, entries: Sequence[Any], assistants: Sequence[int]
+    ) -> bool:
+        calls = [n for n in assistants if entries[n].get("tool_calls")]
+        if any("function_call" in entries[n] for n in assistants):
+            return False
+        ids = [[call["id"] for call in entries[n]["tool_calls"]] for n in calls]
+        self.call_at += [start + n for n in calls]
+        self.call_ids += ids
+        return {type(i) for made in ids for i in made} <= _TEXT
+
+    def _read_results(
+        self,
+        start: int,
+        entries: Sequence[Any],
+        contents: Sequence[Any],
+        kinds: bytes,
+    ) -> bool:
+        results = list(compress(range(len(entries)), kinds.translate(_IS_RESULT)))
+        ids = [entries[n]["tool_call_id"] for n in results]
+        self.result_at += [start + n for n in results]
+        self.result_ids += ids
+        for n in results:
+            content = contents[n]
+            if type(content) is not str:
+                return False
+            if content.startswith(MARKS):
+                read = ResultText.read(content)
+                if read.pending or read.interim:
+                    self.not_final.append(start + n)
+        return set(map(type, ids)) <= _TEXT
+
+    def name_of(self, index: int, position: int) -> str:
+        """The tool of a call."""
+        call = self.entries[index]["tool_calls"][position]
+        part = call.get("function") or call.get("custom")
+        name: str = part["name"]
+        return name
