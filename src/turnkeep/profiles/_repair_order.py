@@ -1,4 +1,4 @@
-"""An order that a provider refuses: equal neighbours, a wrong start, text in results."""
+"""An order that a provider refuses: equal neighbours, a wrong start, a wrong place."""
 
 from __future__ import annotations
 
