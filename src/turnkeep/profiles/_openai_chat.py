@@ -59,7 +59,7 @@ RULES = by_number(
             ),
             Rule(
                 "OC-16",
-                "The `name` of a message has no white space and none of < | \\ / >.",
+                "The `name` of a message has no white space and none of `< | \\ / >`.",
                 "Use letters, digits, _ and - in the name, or leave it out.",
                 error="Invalid 'messages[1].name': string does not match pattern. "
                 "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
