@@ -32,6 +32,8 @@ from ._shape import (
     wrong,
 )
 
+_TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output"})
+"""Answers of the caller's own tools: text, or content parts."""
 _ROLES = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -172,17 +174,14 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
     flags, detail = ResultText(""), ""
     where = f"{path}.{key}"
     said = item.get(key)
+    if key in item:
+        known.add(key)
     if isinstance(said, str):
         flags = ResultText.read(said)
-        if flags.write() == said:
-            blocks = (Text(flags.text),)
-            detail = "text"
-        else:
-            flags = ResultText("")
-            blocks = (Text(said),)
-            detail = "text"
-        known.add(key)
-    elif kind in {"function_call_output", "custom_tool_call_output"}:
+        if flags.write() != said:
+            flags = ResultText(said)
+        blocks, detail = (Text(flags.text),), "text"
+    elif kind in _TEXTUAL:
         parts = as_array(said, key, where)
         blocks = tuple(
             decode_part(part, f"{where}[{nth}]", "user")
@@ -190,15 +189,10 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         )
         flags, blocks = _flags(blocks)
         detail = "list"
-        known.add(key)
-    elif said is not None:
-        is_shot = isinstance(said, dict) and said.get("type") == "computer_screenshot"
-        block = (
-            decode_part(said, where, "user") if is_shot else Json(frozen(said, where))
-        )
-        blocks = (block,)
-        detail = "json"
-        known.add(key)
+    elif kind == "computer_call_output" and isinstance(said, dict):
+        blocks, detail = (decode_part(said, where, "user"),), "part"
+    elif key in item:
+        blocks, detail = (Json(frozen(said, where)),), "json"
     result = ToolResult(
         call_id,
         blocks,

@@ -162,7 +162,7 @@ def _said_by(kind: str, blocks: list[Block], message: Message, detail: str) -> A
     if isinstance(first, Json):
         return thaw(first.value)
     text = "\n".join(block.text for block in blocks if isinstance(block, Text))
-    return _text_as(kind, text, first)
+    return text if detail == "text" else _text_as(kind, text, first)
 
 
 def _text_as(kind: str, text: str, first: Block | None) -> Any:
@@ -175,9 +175,9 @@ def _text_as(kind: str, text: str, first: Block | None) -> Any:
             return []
         case "computer_call_output":
             shot = {"type": "computer_screenshot"}
-            if isinstance(first, Image):
-                own = encode_part(first, "user", own=True, native=True)
-                return {**(own or {}), **shot}
+            if isinstance(first, (Image, Opaque)):
+                part = encode_part(first, "user", own=True, native=True)
+                return {**shot, **(part or {})}
             return shot
         case _:
             return text

@@ -50,7 +50,9 @@ def decode_part(part: Any, path: str, role: str) -> Block:
         return Text(text, extra=_rest(part, path, known))
     if kind == "refusal" and len(part) == 2:
         return refusal(as_text(part.get("refusal"), "refusal", f"{path}.refusal"))
-    if kind in {"input_image", "computer_screenshot"}:
+    if kind in {"input_image", "computer_screenshot"} and (
+        part.get("image_url") is not None or part.get("file_id") is not None
+    ):
         return _decode_image(part, path)
     if kind == "input_file":
         return _decode_file(part, path)
@@ -94,6 +96,8 @@ def _decode_file(part: dict[str, Any], path: str) -> Block:
     found = split_data_url(data, f"{path}.file_data") if data is not None else None
     if found is not None:
         known.add("file_data")
+    elif not given.keys() & {"file_url", "file_id"}:
+        return Opaque(frozen(part, path), NAME)
     return Document(
         found[1] if found else None,
         found[0] if found else None,
