@@ -64,3 +64,11 @@ def read_or_refuse(fmt: Format, entry: Any) -> None:
     assert path.startswith("$[3]")
     if messages is not None:
         assert same(fmt.encode(messages), [entry])
+
+
+def nested(levels: int) -> Any:
+    """A JSON value of that many levels."""
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = {"parts": [value]}
+    return value

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.formats.block_checks import check_corpus, read, read_or_refuse, refuse
+from tests.formats.block_checks import (
+    check_corpus,
+    nested,
+    read,
+    read_or_refuse,
+    refuse,
+)
 from tests.generators import PDF, PNG, json_objects, json_values, mangled, texts, words
 from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
@@ -332,11 +338,14 @@ def test_system_text_beside_the_list(system: Any) -> None:
 
 
 def test_several_leading_system_messages_become_one_list() -> None:
-    body = FMT.encode_request(
-        [Message.system("a"), Message.system([Text("b"), Text("c")]), Message.user("q")]
-    )
+    nothing = Message.assistant([Thinking("not signed")])
+    later = Message.system("later")
+    spoken = [Message.system("a"), nothing, Message.system([Text("b"), Text("c")])]
+
+    body = FMT.encode_request([*spoken, Message.user("q"), later])
 
     assert body["system"] == [text("a"), text("b"), text("c")]
+    assert body["messages"][-1] == {"role": "system", "content": "later"}
     assert "tools" not in body
 
 
@@ -659,6 +668,24 @@ def test_refuses_with_one_error_and_its_path(
     entry: Any, path: str, reason: str
 ) -> None:
     refuse(FMT, entry, path, reason)
+
+
+@pytest.mark.parametrize("levels", [150, 50_000])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda deep: assistant(call(input={"a": deep})),
+        lambda deep: user(text(cache_control=deep)),
+        lambda deep: user({"type": "new", "value": deep}),
+        lambda deep: user(result(content=[{"type": "new", "value": deep}])),
+        lambda deep: user({"type": "image", "source": {"type": "new", "value": deep}}),
+    ],
+    ids=range(5),
+)
+def test_refuses_deep_nesting_anywhere(make: Any, levels: int) -> None:
+    """The interpreter's stack is never at risk."""
+    with pytest.raises(FormatError, match="nested deeper"):
+        FMT.decode(make(nested(levels)), "$[7]")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.formats.block_checks import check_corpus, read, read_or_refuse, refuse
+from tests.formats.block_checks import (
+    check_corpus,
+    nested,
+    read,
+    read_or_refuse,
+    refuse,
+)
 from tests.generators import PDF, PNG, json_objects, json_values, mangled, texts, words
 from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
@@ -235,12 +241,20 @@ def test_system_text_beside_the_list(system: Any) -> None:
     assert body["toolConfig"] == {"tools": []}
 
 
-def test_a_list_of_tools_goes_into_the_tool_config() -> None:
-    body = FMT.encode_request([Message.system("a"), Message.system("b")], tools=[1])
+def test_system_messages_and_tools_stand_beside_the_list() -> None:
+    own = {"role": "system", "content": [{"text": "c"}]}
+    spoken = [
+        Message.system("a"),
+        Message.user("hi"),
+        Message.system("b"),
+        *FMT.decode(own),
+    ]
+
+    body = FMT.encode_request(spoken, tools=[1])
 
     assert body == {
         "system": [{"text": "a"}, {"text": "b"}],
-        "messages": [],
+        "messages": [user({"text": "hi"}), own],
         "toolConfig": {"tools": [1]},
     }
 
@@ -345,6 +359,7 @@ def test_foreign_pictures_and_files() -> None:
         Json({"a": 1}),
         Opaque({"x": 1}, "openai"),
         Opaque({"guardContent": {}}),
+        Opaque({"type": "x", "value": 1}),
     ]
     foreign = Message.user(blocks, layout="openai")
     pictured = Message.tool_result("a", [Text("see"), *blocks[3:5]])
@@ -373,7 +388,7 @@ def test_foreign_pictures_and_files() -> None:
         {"text": '{"a":1}'},
         {"guardContent": {}},
     ]
-    assert len(FMT.losses(foreign)) == 3
+    assert len(FMT.losses(foreign)) == 4
 
 
 def test_foreign_reasoning_is_left_out() -> None:
@@ -515,6 +530,24 @@ def test_refuses_with_one_error_and_its_path(
     entry: Any, path: str, reason: str
 ) -> None:
     refuse(FMT, entry, path, reason)
+
+
+@pytest.mark.parametrize("levels", [150, 50_000])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda deep: assistant(call(input={"a": deep})),
+        lambda deep: user(answer("a", [{"json": deep}])),
+        lambda deep: user({"video": deep}),
+        lambda deep: user({"video": {"source": {"bytes": RAW}, "deep": deep}}),
+        lambda deep: user({"document": {"source": {"content": [deep]}}}),
+    ],
+    ids=range(5),
+)
+def test_refuses_deep_nesting_anywhere(make: Any, levels: int) -> None:
+    """The interpreter's stack is never at risk."""
+    with pytest.raises(FormatError, match="nested deeper"):
+        FMT.decode(make(nested(levels)), "$[7]")
 
 
 def test_refuses_other_system_text() -> None:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.formats.block_checks import check_corpus, read, read_or_refuse, refuse
+from tests.formats.block_checks import (
+    check_corpus,
+    nested,
+    read,
+    read_or_refuse,
+    refuse,
+)
 from tests.generators import PDF, PNG, json_objects, json_values, mangled, texts, words
 from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
@@ -290,13 +296,17 @@ def test_system_text_beside_the_list(system: Any) -> None:
     assert body["tools"] == [{"functionDeclarations": []}]
 
 
-def test_several_leading_system_messages_become_one() -> None:
+def test_several_system_messages_become_one() -> None:
     foreign = Message.system("c", layout="openai", extra={"name": "x"})
+    spoken = [Message.system("a"), Message.system("b"), Message.user("hi"), foreign]
 
-    body = FMT.encode_request([Message.system("a"), Message.system("b"), foreign])
+    body = FMT.encode_request(spoken)
 
     parts = [{"text": "a"}, {"text": "b"}, {"text": "c"}]
-    assert body == {"systemInstruction": {"parts": parts}, "contents": []}
+    assert body == {
+        "systemInstruction": {"parts": parts},
+        "contents": [user({"text": "hi"})],
+    }
     assert FMT.encode_request([foreign])["systemInstruction"] == {"parts": parts[2:]}
 
 
@@ -414,6 +424,7 @@ def test_foreign_pictures_and_files() -> None:
         Document(text="plain"),
         Json({"a": 1}),
         Opaque({"type": "x"}, "openai"),
+        Opaque({"executableCode": {}}),
         Opaque({"mine": "y"}),
     ]
     foreign = Message.user(blocks, layout="openai")
@@ -428,9 +439,9 @@ def test_foreign_pictures_and_files() -> None:
         {"fileData": {"fileUri": "https://x/y"}},
         {"text": "plain"},
         {"text": '{"a":1}'},
-        {"mine": "y"},
+        {"executableCode": {}},
     ]
-    assert len(FMT.losses(foreign)) == 2
+    assert len(FMT.losses(foreign)) == 3
 
 
 def test_foreign_empty_text_is_left_out_beside_other_parts() -> None:
@@ -552,6 +563,24 @@ def test_refuses_with_one_error_and_its_path(
     entry: Any, path: str, reason: str
 ) -> None:
     refuse(FMT, entry, path, reason)
+
+
+@pytest.mark.parametrize("levels", [150, 50_000])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda deep: model(call(args={"a": deep})),
+        lambda deep: user(answer(response={"a": deep})),
+        lambda deep: user({"executableCode": deep}),
+        lambda deep: user(answer(parts=[{"functionResponse": {"name": "f", **deep}}])),
+        lambda deep: user({"text": "x", "partMetadata": deep}),
+    ],
+    ids=range(5),
+)
+def test_refuses_deep_nesting_anywhere(make: Any, levels: int) -> None:
+    """The interpreter's stack is never at risk."""
+    with pytest.raises(FormatError, match="nested deeper"):
+        FMT.decode(make(nested(levels)), "$[7]")
 
 
 @pytest.mark.parametrize(

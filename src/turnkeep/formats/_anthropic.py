@@ -152,16 +152,18 @@ class Anthropic:
     def encode_request(
         self, messages: Sequence[Message], tools: Any = None
     ) -> dict[str, Any]:
-        """A body; the leading system messages become `system`."""
-        sent = [m for m in messages if m.kind not in DISPLAY_KINDS]
+        """A body; the leading system messages become `system`.
+
+        Later ones stay in their place, which the newest models take (AN-03).
+        """
+        entries = self.encode(messages)
         leading = 0
-        while leading < len(sent) and sent[leading].role is Role.SYSTEM:
+        while leading < len(entries) and _is_system(entries[leading]):
             leading += 1
         body: dict[str, Any] = {}
         if leading:
-            parts = self.encode(sent[:leading])
-            body["system"] = join_system([part["content"] for part in parts])
-        body["messages"] = self.encode(sent[leading:])
+            body["system"] = join_system([e["content"] for e in entries[:leading]])
+        body["messages"] = entries[leading:]
         if tools is not None:
             body["tools"] = tools
         return body
@@ -169,6 +171,11 @@ class Anthropic:
     def losses(self, message: Message) -> list[str]:
         """Others' reasoning and opaque blocks, arguments that are no object."""
         return block_losses(message, NAME)
+
+
+def _is_system(entry: dict[str, Any]) -> bool:
+    """Whether it is system text and nothing more: directives stay in the list."""
+    return entry["role"] == "system" and len(entry) == 2
 
 
 def _everywhere(_message: Message) -> bool:

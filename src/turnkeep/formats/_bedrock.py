@@ -12,6 +12,7 @@ from turnkeep.model import (
     Document,
     Image,
     Message,
+    Opaque,
     Role,
     Text,
     Thinking,
@@ -21,7 +22,7 @@ from turnkeep.model import (
 
 from ._base import Envelope, Match, is_own, origin_of
 from ._bedrock_decode import MEMBERS, NAME, decode_block
-from ._bedrock_encode import BlockWriter
+from ._bedrock_encode import BlockWriter, is_sendable
 from ._body import open_body
 from ._ids import with_call_ids
 from ._joins import joins_foreign, shares_entry
@@ -158,16 +159,21 @@ class Bedrock:
     def encode_request(
         self, messages: Sequence[Message], tools: Any = None
     ) -> dict[str, Any]:
-        """A body; the leading system messages become `system`, tools `toolConfig`."""
+        """A body; system messages become `system`, wherever they stood, save own ones.
+
+        Few models take the role inside the list (BR-s4).
+        """
         sent = [m for m in messages if m.kind not in DISPLAY_KINDS]
         leading = 0
         while leading < len(sent) and sent[leading].role is Role.SYSTEM:
             leading += 1
+        later = sent[leading:]
+        system = [*sent[:leading], *(m for m in later if _is_foreign_system(m))]
         body: dict[str, Any] = {}
-        if leading:
-            parts = self.encode(sent[:leading])
+        if system:
+            parts = self.encode(system)
             body["system"] = [block for part in parts for block in part["content"]]
-        body["messages"] = self.encode(sent[leading:])
+        body["messages"] = self.encode([m for m in later if not _is_foreign_system(m)])
         if tools is not None:
             body["toolConfig"] = tools if isinstance(tools, dict) else {"tools": tools}
         return body
@@ -182,7 +188,10 @@ class Bedrock:
             *argument_losses(message),
         ]
         for block in flat_blocks(message.content):
-            if isinstance(block, Thinking):
+            if isinstance(block, Opaque):
+                if block.format is None and not is_sendable(block):
+                    lost.append("a block that is none of Bedrock")
+            elif isinstance(block, Thinking):
                 sealed = block.signature is not None or block.data is not None
                 if origin not in _SIGNED or not (sealed or origin == NAME):
                     lost.append("reasoning that no model on Bedrock signed")
@@ -193,6 +202,10 @@ class Bedrock:
                 if not inline and not url.startswith(("s3://", "data:")):
                     lost.append("an image or file that is not inline and not in S3")
         return lost
+
+
+def _is_foreign_system(message: Message) -> bool:
+    return message.role is Role.SYSTEM and origin_of(message) != NAME
 
 
 def _everywhere(_message: Message) -> bool:

@@ -10,6 +10,7 @@ import attrs
 from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
+    MAX_DEPTH,
     Block,
     Document,
     FrozenDict,
@@ -135,17 +136,21 @@ def _opaque(block: dict[str, Any], path: str) -> tuple[Block, str]:
         return Opaque(frozen(_pack(block), path), NAME), f"{PACKED}"
 
 
-def _pack(value: Any) -> Any:
+def _pack(value: Any, depth: int = 0) -> Any:
+    """*value* with bytes as text; `frozen` refuses what is deeper than it looks."""
+    if depth > MAX_DEPTH:
+        return value
     if isinstance(value, dict):
-        return {key: _pack(v) for key, v in value.items()}
+        return {key: _pack(v, depth + 1) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_pack(v) for v in value]
+        return [_pack(v, depth + 1) for v in value]
     if isinstance(value, (bytes, bytearray)):
         return {_BYTES_KEY: base64.b64encode(value).decode()}
     return value
 
 
 def unpack(value: Any) -> Any:
+    """What `_pack` packed, as it was."""
     if isinstance(value, dict):
         if value.keys() == {_BYTES_KEY}:
             return base64.b64decode(value[_BYTES_KEY])

@@ -24,7 +24,7 @@ from turnkeep.model import (
     thaw,
 )
 
-from ._bedrock_decode import BYTES, DOCUMENTS, NAME, PACKED, SUCCESS, unpack
+from ._bedrock_decode import BYTES, DOCUMENTS, MEMBERS, NAME, PACKED, SUCCESS, unpack
 from ._shape import (
     compact,
     split_data_url,
@@ -35,6 +35,13 @@ _FORMATS: Final = {media_type: name for name, media_type in DOCUMENTS.items()}
 
 _TITLE: Final = re.compile(r"[^a-zA-Z0-9 \-()\[\]]+")
 """What the name of a document must not hold (Converse API reference)."""
+
+
+def is_sendable(block: Opaque) -> bool:
+    """Whether it is a block: from Bedrock, or of nobody and with one member."""
+    if block.format is None:
+        return len(block.value) == 1 and block.value.keys() <= MEMBERS
+    return block.format == NAME
 
 
 @attrs.frozen
@@ -99,7 +106,7 @@ class BlockWriter:
                 return self._more({"text": compact(block.value)}, block.extra, "")
             case Image() | Document():
                 return self._media(block, code)
-            case Opaque() if block.format in {NAME, None}:
+            case Opaque() if is_sendable(block):
                 plain: dict[str, Any] = thaw(block.value)
                 return unpack(plain) if code & PACKED else plain
             case _:

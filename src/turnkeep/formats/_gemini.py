@@ -11,6 +11,7 @@ from turnkeep.model import (
     Document,
     Image,
     Message,
+    Opaque,
     Role,
     Text,
     Thinking,
@@ -21,7 +22,7 @@ from turnkeep.model import (
 from ._base import Envelope, Match, is_own
 from ._body import open_body
 from ._gemini_decode import NAME, SIGNATURES, decode_part
-from ._gemini_encode import PartWriter
+from ._gemini_encode import PartWriter, is_sendable
 from ._joins import joins_foreign, shares_entry
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from ._shape import as_array, as_object, json_type, sample
@@ -209,15 +210,14 @@ class Gemini:
     def encode_request(
         self, messages: Sequence[Message], tools: Any = None
     ) -> dict[str, Any]:
-        """A body; the leading system messages become `systemInstruction`."""
+        """A body; system messages become `systemInstruction`, wherever they stood.
+
+        Contents have no role for them (GE-02).
+        """
         sent = [m for m in messages if m.kind not in DISPLAY_KINDS]
-        leading = 0
-        while leading < len(sent) and sent[leading].role is Role.SYSTEM:
-            leading += 1
-        body: dict[str, Any] = {}
-        if leading:
-            body["systemInstruction"] = _system(sent[:leading])
-        body["contents"] = self.encode(sent[leading:])
+        system = [m for m in sent if m.role is Role.SYSTEM]
+        body: dict[str, Any] = {"systemInstruction": _system(system)} if system else {}
+        body["contents"] = self.encode([m for m in sent if m.role is not Role.SYSTEM])
         if tools is not None:
             body["tools"] = tools
         return body
@@ -232,7 +232,10 @@ class Gemini:
             *argument_losses(message),
         ]
         for block in flat_blocks(message.content):
-            if isinstance(block, Thinking):
+            if isinstance(block, Opaque):
+                if block.format is None and not is_sendable(block):
+                    lost.append("a block that is none of Gemini")
+            elif isinstance(block, Thinking):
                 if not own or (block.data is not None and not block.text):
                     lost.append("reasoning that Gemini did not write")
             elif (

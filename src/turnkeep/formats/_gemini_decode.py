@@ -32,7 +32,7 @@ SNAKE, INNER, SIGNED, BARE = 1, 2, 4, 8
 """Code of a part: its data field is in snake_case; so are the keys inside; so is the
 key of its signature; arguments or response are absent."""
 
-_DATA: Final = {
+DATA: Final = {
     "text": "text",
     "inlineData": "inlineData",
     "inline_data": "inlineData",
@@ -75,14 +75,14 @@ def decode_part(part: Any, path: str, role: str) -> tuple[Block, str]:
         FormatError: Two data fields at once, or one that is not what it must be.
     """
     as_object(part, "a part", path)
-    found = [key for key in part if key in _DATA and part[key] is not None]
+    found = [key for key in part if key in DATA and part[key] is not None]
     if len(found) > 1:
         reason = f"a part has one data field, not both {found[0]!r} and {found[1]!r}"
         raise FormatError(reason, path)
     if not found:
         return Opaque(frozen(part, path), NAME), "0"
     key = found[0]
-    kind = _DATA[key]
+    kind = DATA[key]
     if key == "text" and len(part) == 1:
         return Text(as_text(part[key], "text", f"{path}.text")), "0"
     code = int(kind != key)
@@ -97,7 +97,7 @@ def decode_part(part: Any, path: str, role: str) -> tuple[Block, str]:
         return made, f"{code + inner[0] + signed:x}"
     if kind == "functionCall" and role == "model":
         return _decode_call(part, key, path)
-    if kind == "functionResponse" and role != "model":
+    if kind == "functionResponse" and role not in {"model", "nested"}:
         return _decode_response(part, key, path)
     return Opaque(frozen(part, path), NAME), "0"
 

@@ -23,7 +23,7 @@ from turnkeep.model import (
     thaw,
 )
 
-from ._gemini_decode import BARE, INNER, NAME, SIGNATURES, SIGNED, SNAKE
+from ._gemini_decode import BARE, DATA, INNER, NAME, SIGNATURES, SIGNED, SNAKE
 from ._shape import compact, split_data_url
 from ._wire import object_arguments, put_marker
 
@@ -33,6 +33,13 @@ _SNAKES: Final = {
     "functionCall": "function_call",
     "functionResponse": "function_response",
 }
+
+
+def is_sendable(block: Opaque) -> bool:
+    """Whether it is a part: from Gemini, or of nobody and with one data field."""
+    if block.format is None:
+        return len(block.value.keys() & DATA.keys()) == 1
+    return block.format == NAME
 
 
 @attrs.frozen
@@ -82,7 +89,7 @@ class PartWriter:
                 return {"text": compact(block.value)}
             case Image() | Document():
                 return self._media(block, code)
-            case Opaque() if block.format in {NAME, None}:
+            case Opaque() if is_sendable(block):
                 plain: dict[str, Any] = thaw(block.value)
                 return plain
             case _:
