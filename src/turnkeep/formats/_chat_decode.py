@@ -228,7 +228,8 @@ class _Reader:
         custom = as_object(call.get("custom"), "custom", where)
         name = as_text(custom.get("name"), "the name of a tool", f"{where}.name")
         given = as_text(custom.get("input"), "input", f"{where}.input")
-        self.odd = self.odd or len(custom) > 2 or len(call) > 3
+        usual = len(custom) == 2 and len(call) == 3 and self.dialect.custom_tools
+        self.odd = self.odd or not usual
         return ToolCall(identity, name, given, extra={"type": "custom"})
 
     def result(self, role: str) -> ToolResult:

@@ -221,6 +221,6 @@ def _plain_text(blocks: list[Block], *, own: bool) -> str | None:
 
 def _with_extra(item: dict[str, Any], message: Message) -> dict[str, Any]:
     for key, value in message.extra.items():
-        if key != "role" or "role" in item:
+        if key != "role" or not is_foreign(message):
             item.setdefault(key, thaw(value))
     return item
