@@ -41,7 +41,9 @@ def _constructed(encoding: str, folder: Path) -> tiktoken.Encoding:
         return tiktoken.Encoding(**openai_public.ENCODING_CONSTRUCTORS[encoding]())
 
 
-def reference(encoding: str, tmp_path_factory: pytest.TempPathFactory) -> tiktoken.Encoding:
+def reference(
+    encoding: str, tmp_path_factory: pytest.TempPathFactory
+) -> tiktoken.Encoding:
     """What `tiktoken.get_encoding` gives, from its own constructors."""
     file = "o200k_base" if encoding.startswith("o200k") else encoding
     folder = tmp_path_factory.getbasetemp() / f"tiktoken-{file}"

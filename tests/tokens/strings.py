@@ -105,7 +105,9 @@ def _character(rng: random.Random) -> str:
 
 
 def _run(rng: random.Random) -> str:
-    unit = rng.choice((*ODD, *EMOJI, "a", "A", "aB", "!", "=", "1", "中", "é", "/", "!\n"))
+    unit = rng.choice(
+        (*ODD, *EMOJI, "a", "A", "aB", "!", "=", "1", "中", "é", "/", "!\n")
+    )
     before, after = (rng.choice(("", "x", " ", "!", "\n", "1")) for _ in range(2))
     return before + unit * rng.randint(1, 400) + after
 

@@ -75,7 +75,9 @@ def longest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     blanks, breaks = _runs._BLANKS, _runs._BREAKS
     within = _runs._pattern(blanks, f"(?![{breaks}])")
     monkeypatch.setattr(_runs, "_WITHIN_LINES", within)
-    monkeypatch.setattr(_runs, "_ACROSS_LINES", _runs._pattern(breaks + blanks, r"(?!\Z)"))
+    monkeypatch.setattr(
+        _runs, "_ACROSS_LINES", _runs._pattern(breaks + blanks, r"(?!\Z)")
+    )
     return int(request.param)
 
 
@@ -83,7 +85,11 @@ def by_pieces(encoding: tiktoken.Encoding, text: str, *, breaks_lines: bool) -> 
     pieces = list(_runs.split(text, breaks_lines=breaks_lines))
     assert "".join(piece.text for piece in pieces) == text
     return sum(
-        len(encoding._encode_single_piece(p.text) if p.whole else encoding.encode(p.text))
+        len(
+            encoding._encode_single_piece(p.text)
+            if p.whole
+            else encoding.encode(p.text)
+        )
         for p in pieces
     )
 

@@ -130,7 +130,9 @@ def test_unknown_encodings_name_the_known_ones() -> None:
         TiktokenCounter("o300k_base")
 
 
-@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])  # noqa: S301 - our own
+@pytest.mark.parametrize(
+    "make", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))]
+)  # noqa: S301 - our own
 def test_copies_count_the_same(make: object) -> None:
     counter = TiktokenCounter("cl100k_base").load()
 

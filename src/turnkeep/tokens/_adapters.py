@@ -146,9 +146,9 @@ def _load_mistral(tokenizer: str) -> Any:
     file = _MISTRAL.get(tokenizer)
     if file is None:
         ways = (f"known tokenizers: {', '.join(_MISTRAL)}",)
-    if file is None or not folders:
+    path = Path(next(iter(folders or ("",))), "data", file or "")
+    if file is None or not path.is_file():
         raise TokenizerUnavailableError(name, ways)
-    path = Path(next(iter(folders)), "data", file)
     try:
         from mistral_common.tokens.tokenizers import (  # noqa: PLC0415 - optional
             sentencepiece,

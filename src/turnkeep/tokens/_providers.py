@@ -56,7 +56,8 @@ class MistralChat(Rules):
         Raises:
             FormatError: A definition is not an object.
         """
-        return super().tools(tools) + 2 if tools else 0
+        tokens = super().tools(tools)
+        return tokens + 2 if tokens else 0
 
 
 class DeepSeekChat(Rules):

@@ -113,7 +113,16 @@ class Rules:
                 if fixed is None:
                     fixed = self._fixed[role] = self._overhead(message, texts=True)
                 return fixed + self._count(block.text)
-        return self._parts(message).total
+        tally, overhead = self._spend(message)
+        return overhead + (
+            tally.text
+            + tally.calls
+            + tally.results
+            + tally.reasoning
+            + tally.images
+            + tally.documents
+            + tally.other
+        )
 
     def parts(self, message: Message) -> Parts:
         """The same by kind; a host's own count is all text."""
@@ -121,7 +130,17 @@ class Rules:
             return Parts()
         if message.token_count is not None:
             return Parts(text=message.token_count)
-        return self._parts(message)
+        tally, overhead = self._spend(message)
+        return Parts(
+            text=tally.text,
+            calls=tally.calls,
+            results=tally.results,
+            reasoning=tally.reasoning,
+            images=tally.images,
+            documents=tally.documents,
+            other=tally.other,
+            overhead=overhead,
+        )
 
     def tools(self, tools: Any) -> int:
         """Tokens of tool definitions, as compact JSON.
@@ -142,25 +161,17 @@ class Rules:
             return self.priming + tool_prompt(self.media.model, tool_choice)
         return self.priming
 
-    def _parts(self, message: Message) -> Parts:
+    def _spend(self, message: Message) -> tuple[Tally, int]:
         tally = Tally()
         for block in message.content:
             self._add(block, tally)
         texts = tally.texts or not tally.answers
         overhead = self._overhead(message, texts=texts, answers=tally.answers)
-        name = message.extra.get("name")
-        if isinstance(name, str):
-            overhead += self._name(name)
-        return Parts(
-            tally.text,
-            tally.calls,
-            tally.results,
-            tally.reasoning,
-            tally.images,
-            tally.documents,
-            tally.other,
-            overhead,
-        )
+        if message.extra:
+            name = message.extra.get("name")
+            if isinstance(name, str):
+                overhead += self._name(name)
+        return tally, overhead
 
     def _overhead(self, message: Message, *, texts: bool, answers: int = 0) -> int:
         """What the wire messages cost that *message* becomes."""
@@ -220,13 +231,17 @@ class Rules:
         return tokens
 
     def _add_result(self, block: ToolResult, tally: Tally) -> None:
-        inner = Tally()
-        for part in block.content:
-            self._add(part, inner)
-        tally.images += inner.images
-        tally.documents += inner.documents
-        tally.other += inner.other
-        tally.results += inner.text + self.per_result
+        content = block.content
+        if len(content) == 1 and type(content[0]) is Text:
+            tally.results += self._count(content[0].text) + self.per_result
+        else:
+            inner = Tally()
+            for part in content:
+                self._add(part, inner)
+            tally.images += inner.images
+            tally.documents += inner.documents
+            tally.other += inner.other
+            tally.results += inner.text + self.per_result
         if block.tool_call_id and self.sends_call_ids:
             tally.results += self._count(block.tool_call_id)
         if block.tool_name:

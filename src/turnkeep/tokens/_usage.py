@@ -150,7 +150,7 @@ class _Reader:
 
     def _natural(self, key: str, value: Any) -> int:
         whole = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not whole or value < 0 or value != int(value):
+        if not whole or value < 0 or value % 1 != 0:
             reason = f"{key} must be a natural number, not {value!r}"
             raise FormatError(reason, f"$.usage.{key}")
         return int(value)
