@@ -1,5 +1,6 @@
 """What a history is made of: messages, their roles and their blocks."""
 
+from ._audience import Audience, audience_of, count_images, sent, shown
 from ._blocks import (
     BLOCK_TYPES,
     Block,
@@ -15,7 +16,16 @@ from ._blocks import (
     as_blocks,
     join_text,
 )
+from ._builders import (
+    by_priority,
+    reasoned,
+    run_summary,
+    with_cache,
+    with_images,
+    with_tool_calls,
+)
 from ._bulk import paused_gc
+from ._display import display_text
 from ._frozen import (
     EMPTY,
     MAX_DEPTH,
@@ -41,8 +51,12 @@ from ._markers import (
     unmark,
 )
 from ._message import DISPLAY_KINDS, Message, PinScope, Role
+from ._results import extract_tool_calls, is_tool_error, result_from, tool_call_id
 from ._sent import as_sent
+from ._stats import GenerationStats, GenerationTotals
+from ._thinking import Extracted, extract_thinking
 from ._trusted import trusted_message, trusted_text
+from ._validate import validate
 
 __all__ = [
     "BLOCK_TYPES",
@@ -57,11 +71,15 @@ __all__ = [
     "SHORTENED",
     "STAND_IN_TEXT",
     "SUMMARY",
+    "Audience",
     "Block",
     "Content",
     "Document",
+    "Extracted",
     "FrozenDict",
     "FrozenList",
+    "GenerationStats",
+    "GenerationTotals",
     "Image",
     "Json",
     "Message",
@@ -75,15 +93,32 @@ __all__ = [
     "UnfitValueError",
     "as_blocks",
     "as_sent",
+    "audience_of",
+    "by_priority",
+    "count_images",
+    "display_text",
+    "extract_thinking",
+    "extract_tool_calls",
     "freeze",
+    "is_tool_error",
     "join_text",
     "mark",
     "marker_of",
     "paused_gc",
+    "reasoned",
+    "result_from",
+    "run_summary",
     "same",
+    "sent",
+    "shown",
     "thaw",
+    "tool_call_id",
     "trusted_message",
     "trusted_text",
     "unmark",
+    "validate",
     "walk_text",
+    "with_cache",
+    "with_images",
+    "with_tool_calls",
 ]

@@ -9,6 +9,11 @@ import attrs
 from ._frozen import EMPTY, FrozenDict, freeze
 
 
+def _typed(value: object) -> tuple[type, object]:
+    """What a bare JSON value is compared by: `1`, `1.0` and `true` differ as JSON."""
+    return type(value), value
+
+
 def _extra() -> Any:
     return attrs.field(default=EMPTY, converter=freeze, repr=False, kw_only=True)
 
@@ -28,7 +33,7 @@ class Text:
 class Json:
     """Structured content: any JSON value."""
 
-    value: Any = attrs.field(converter=freeze)
+    value: Any = attrs.field(converter=freeze, eq=_typed)
     extra: FrozenDict = _extra()
 
 
@@ -100,7 +105,7 @@ class ToolCall:
     name: str
     arguments_text: str | None
     """The arguments as text, when they arrived as text."""
-    arguments_value: Any = attrs.field(repr=False)
+    arguments_value: Any = attrs.field(repr=False, eq=_typed)
     """The arguments as a frozen JSON value, when they did not arrive as text."""
     extra: FrozenDict = attrs.field(repr=False)
 
