@@ -9,7 +9,7 @@ from turnkeep.errors import AmbiguousFormatError, FormatError
 from turnkeep.model import STAND_IN_TEXT, Block, FrozenDict, Message, Opaque, ToolResult
 
 from ._base import Detection, Format
-from ._registry import get_format, present_formats
+from ._registry import FORMATS, get_format
 from ._shape import sample
 
 _MODELS = (
@@ -52,7 +52,7 @@ def detect(value: Any, *, model: str | None = None) -> Detection:
         FormatError: No format fits.
         AmbiguousFormatError: Several do, and would return different JSON.
     """
-    found = {name: get_format(name).matches(value) for name in present_formats()}
+    found = {name: get_format(name).matches(value) for name in FORMATS}
     best = max((match.score for match in found.values()), default=0)
     if best == 0:
         raise FormatError(_nothing_fits(value), "$")

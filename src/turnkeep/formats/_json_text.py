@@ -80,14 +80,19 @@ def _explain(error: json.JSONDecodeError, text: str) -> str:
     if not text.strip():
         return "the text is empty"
     at = f"line {error.lineno}, column {error.colno}"
-    if error.pos >= len(text.rstrip()):
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
         return f"it ends too early, at {at}: {error.msg}"
     return f"{error.msg} at {at}"
 
 
 def _locate(text: str) -> tuple[str, str]:
-    """What the strict parser refused, and the path to it, by a second, tolerant pass."""
-    value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_tolerant)
+    """What the strict parser refused, and the path to it: by a tolerant second pass."""
+    try:
+        value = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_tolerant)
+    except json.JSONDecodeError as error:
+        return f"not JSON: {_explain(error, text)}", ""
+    except (ValueError, RecursionError):
+        return "NaN or a key that stands twice, among numbers or nesting too large", ""
     return next(_faults(value, ""))
 
 

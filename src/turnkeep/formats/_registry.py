@@ -46,16 +46,3 @@ def get_format(name: str) -> Format:
     loaded = import_module(f"{__package__}.{module}")
     made: Format = getattr(loaded, class_name)()
     return made
-
-
-def present_formats() -> tuple[str, ...]:
-    """Names of the formats whose module can be loaded."""
-    return tuple(name for name in _CLASSES if _loads(name))
-
-
-def _loads(name: str) -> bool:
-    try:
-        get_format(name)
-    except ImportError:
-        return False
-    return True
