@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.model import same
-
 from . import _models
 from ._anthropic_turns import THINKING, Turn, blocks_of, group, open_round
 from ._base import Findings, Request
-from ._bound import Piece, first_unbound, plain
+from ._bound import Piece, first_unbound, frame_change, plain
 from ._shared import first_stray, inside, role_of
 
 
@@ -26,7 +24,9 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
     binding = inside(inside(request.body, "thinking"), "block_binding")
     if binding.get("prefix_mismatch_behavior") == "drop_block":
         return
-    unbound = first_unbound(pieces, earlier, frame=_frame_change(request, before))
+    unbound = first_unbound(
+        pieces, earlier, frame=frame_change(request, before, "system", "tools")
+    )
     if unbound is not None:
         model = request.model or before.model
         number = "AE-03" if _models.binds_thinking(model) else "AE-s2"
@@ -45,23 +45,6 @@ def _pieces(request: Request) -> list[Piece]:
         for nth, entry in enumerate(request.entries)
         for block in blocks_of(entry, nth)
     ]
-
-
-def _frame_change(request: Request, before: Request) -> str | None:
-    """What changed around the list; unknown, so nothing, where a body is missing."""
-    if request.body is None or before.body is None:
-        return None
-    for key in ("system", "tools"):
-        if not same(_frame(request, key), _frame(before, key)):
-            return f"`{key}` differs"
-    return None
-
-
-def _frame(request: Request, key: str) -> Any:
-    value = request.setting(key)
-    if key == "system" and isinstance(value, str):
-        value = [{"type": "text", "text": value}]
-    return plain(value or None)
 
 
 def _check_round(request: Request, before: Request, found: Findings) -> None:

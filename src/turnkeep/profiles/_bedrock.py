@@ -7,7 +7,7 @@ from typing import Any
 from . import _models
 from ._base import Findings, Policy, Profile, Request, describe
 from ._bedrock_rules import RULES
-from ._bound import Piece, first_unbound
+from ._bound import Piece, first_unbound, frame_change
 from ._shared import (
     FUNCTION_NAME,
     bad_role,
@@ -255,7 +255,8 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
         found.add("BX-01", stray, what)
     if not _models.binds_thinking(request.model or before.model):
         return
-    unbound = first_unbound(pieces, earlier)
+    frame = frame_change(request, before, "system", "toolConfig")
+    unbound = first_unbound(pieces, earlier, frame=frame)
     if unbound is not None:
         what = f"this reasoning is bound to another conversation: {unbound.reason}"
         found.add("AE-03", unbound.path, what)

@@ -12,6 +12,7 @@ import attrs
 
 from turnkeep.model import same
 
+from ._base import Request
 from ._shared import key_of
 
 
@@ -86,3 +87,24 @@ def first_unbound(
         elif not matches and change is None:
             change = f"{piece.path} is not what stood there before"
     return None
+
+
+def frame_change(request: Request, before: Request, *keys: str) -> str | None:
+    """Which of *keys* around the list changed, in words.
+
+    Unknown, so nothing, where a body is missing.
+    """
+    if request.body is None or before.body is None:
+        return None
+    for key in keys:
+        if not same(_frame(request, key), _frame(before, key)):
+            return f"`{key}` differs"
+    return None
+
+
+def _frame(request: Request, key: str) -> Any:
+    value = request.setting(key)
+    if isinstance(value, str):
+        # Text and one text block say the same.
+        value = [{"type": "text", "text": value}]
+    return plain(value or None)

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-from turnkeep.model import same
 
 from . import _models
 from ._base import Findings, Policy, Profile, Request, Rule, by_number
 from ._chat import check_messages, pairing_rules
-from ._shared import InOrder, bad_role, inside, items, key_of, name_list, role_of
+from ._shared import Seals, bad_role, inside, items, key_of, name_list, role_of
 
 ROLES = ("system", "user", "assistant", "tool", "latest_reminder")
 _IMAGES = ("image", "image_url", "input_image")
@@ -154,18 +152,19 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
     """DX-01: compare a trimmed request with the one *before* it; linear in both."""
     if thinks(request) is False:
         return
-    places = InOrder(key_of(call_ids(entry)) for entry in before.entries)
-    for nth, entry in enumerate(request.entries):
-        ids = call_ids(entry)
-        place = places.take(key_of(ids)) if ids else None
-        if place is None:
-            continue
-        was = before.entries[place].get("reasoning_content")
-        if was is not None and not same(entry.get("reasoning_content"), was):
-            what = (
-                f"the reasoning_content beside {name_list(ids)} was changed or removed"
-            )
+    seals = Seals((key, reasoning) for _, key, reasoning in _reasoned(before))
+    for nth, key, reasoning in _reasoned(request):
+        if seals.broken(key, reasoning):
+            ids = name_list(call_ids(request.entries[nth]))
+            what = f"the reasoning_content beside {ids} was changed or removed"
             found.add("DX-01", f"{request.at(nth)}.reasoning_content", what)
+
+
+def _reasoned(request: Request) -> Iterator[tuple[int, str, Any]]:
+    """The calls of each message that makes some, with the reasoning beside them."""
+    for nth, entry in enumerate(request.entries):
+        if call_ids(entry):
+            yield nth, key_of(entry["tool_calls"]), entry.get("reasoning_content")
 
 
 _TRIMS = (

@@ -6,7 +6,7 @@ from typing import Any
 from . import _models
 from ._base import Findings, Policy, Profile, Request, describe
 from ._gemini_rules import RULES
-from ._shared import InOrder, bad_role, filled, items, key_of, role_of
+from ._shared import Seals, bad_role, filled, items, key_of, role_of
 
 _DATA = {
     "text": "text",
@@ -222,12 +222,9 @@ def _signed_calls(request: Request) -> Iterator[tuple[str, Any, Any]]:
 
 def check_edit(request: Request, before: Request, found: Findings) -> None:
     """GX-01: compare a trimmed request with the one *before* it; linear in both."""
-    earlier = list(_signed_calls(before))
-    places = InOrder(key_of(call) for _, call, _ in earlier)
+    seals = Seals((key_of(call), sign) for _, call, sign in _signed_calls(before))
     for path, call, signature in _signed_calls(request):
-        place = places.take(key_of(call))
-        was = None if place is None else earlier[place][2]
-        if was is not None and was != signature:
+        if seals.broken(key_of(call), signature):
             name = call.get("name") if isinstance(call, Mapping) else None
             state = "changed" if signature is not None else "removed"
             what = f"the thoughtSignature of the call of {describe(name)} was {state}"

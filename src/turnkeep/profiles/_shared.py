@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -81,31 +81,25 @@ def first_stray(kept: list[tuple[str, Any]], before: list[Any]) -> str | None:
     return None
 
 
-class InOrder:
-    """Finds values again in the order in which they stood, each at most once.
+class Seals:
+    """What stood beside each of some values, which may be equal to one another.
 
-    All look-ups together are linear in the number of values.
-
-    >>> places = InOrder(["a", "b", "a"])
-    >>> places.take("b"), places.take("a"), places.take("b")
-    (1, 2, None)
+    >>> seals = Seals([("call", "s1"), ("call", "s2")])
+    >>> seals.broken("call", "s2"), seals.broken("call", "s2"), seals.broken("new", "")
+    (False, True, False)
     """
 
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._places: dict[str, deque[int]] = {}
-        self._next = 0
-        for nth, key in enumerate(keys):
-            self._places.setdefault(key, deque()).append(nth)
+    def __init__(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        self._left = Counter((key, key_of(seal)) for key, seal in pairs)
+        self._known = {key for key, _ in self._left}
 
-    def take(self, key: str) -> int | None:
-        """The next place of *key* behind the one taken last, if there is one."""
-        places = self._places.get(key, deque())
-        while places:
-            nth = places.popleft()
-            if nth >= self._next:
-                self._next = nth + 1
-                return nth
-        return None
+    def broken(self, key: str, seal: Any) -> bool:
+        """Whether the value of *key* was there, but never (again) beside *seal*."""
+        pair = key, key_of(seal)
+        if self._left[pair] > 0:
+            self._left[pair] -= 1
+            return False
+        return key in self._known
 
 
 def key_of(value: Any) -> str:
