@@ -1,5 +1,7 @@
 """Texts on which tokenizers disagree: real ones, and made of what they stumble over."""
 
+# ruff: noqa: RUF001 - letters that look like others are the point
+
 import base64
 import json
 import random

@@ -1,4 +1,5 @@
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,15 +37,15 @@ def test_functions_are_told_apart_by_name() -> None:
     assert CallableCounter(SimpleNamespace).name == "types.SimpleNamespace"  # type: ignore[arg-type]
 
 
-class Callable:
+class _Measure:
     def __call__(self, text: str) -> int:
         return len(text)
 
 
 def test_objects_that_can_be_called() -> None:
-    counter = CallableCounter(Callable())
+    counter = CallableCounter(_Measure())
 
-    assert counter.name.endswith("Callable")
+    assert counter.name.endswith("_Measure")
     assert counter.count("abc") == 3
 
 
@@ -142,12 +143,11 @@ def test_the_estimate_for_mistral_is_close(mistral: MistralCounter) -> None:
 
 @pytest.mark.usefixtures("mistral")
 def test_older_tokenizers_of_mistral_need_sentencepiece() -> None:
-    try:
-        counter = MistralCounter("v3")
-    except TokenizerUnavailableError as error:
-        assert "sentencepiece" in str(error).lower()
+    if find_spec("sentencepiece"):
+        assert MistralCounter("v3").count("hello world") == 2
     else:
-        assert counter.count("hello world") == 2
+        with pytest.raises(TokenizerUnavailableError, match=r"(?i)sentencepiece"):
+            MistralCounter("v3")
 
 
 def test_unknown_tokenizers_of_mistral() -> None:

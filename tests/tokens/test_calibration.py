@@ -15,7 +15,6 @@ from turnkeep.tokens import (
     MistralCounter,
     TextCounter,
     Usage,
-    text_counter,
 )
 from turnkeep.tokens import TiktokenCounter as Exact
 
@@ -66,7 +65,7 @@ def test_ten_observations_are_enough() -> None:
 
 
 def test_is_hardly_ever_under_by_more_than_the_margin() -> None:
-    """Three in a thousand at worst, where one message of a new kind doubles a request."""
+    """At most 3 in 1,000, where one message of a new kind doubles a request."""
     under = total = 0
     for seed in range(200):
         calibration = Calibration()

@@ -26,6 +26,7 @@ class Counting:
         self.asked: list[str] = []
 
     def count(self, text: str) -> int:
+        """Characters."""
         self.asked.append(text)
         return len(text)
 

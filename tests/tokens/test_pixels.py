@@ -69,6 +69,10 @@ def test_openai_shrinks_to_whole_patches() -> None:
     assert Patches(1.0).count(1800, 2400, "high") == 1452
 
 
+def test_openai_shrinks_images_thinner_than_a_patch() -> None:
+    assert Patches(1.0, (10, 65_535)).count(60_000, 8, "high") == 10
+
+
 @pytest.mark.parametrize(
     ("width", "height", "fine", "tokens"),
     [

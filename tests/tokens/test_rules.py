@@ -21,6 +21,7 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    freeze,
 )
 from turnkeep.tokens import (
     CallableCounter,
@@ -49,8 +50,10 @@ JARGON = (
     (
         "system",
         None,
-        "You are a helpful, pattern-following assistant that translates corporate "
-        "jargon into plain English.",
+        (
+            "You are a helpful, pattern-following assistant that translates corporate "
+            "jargon into plain English."
+        ),
     ),
     ("system", "example_user", "New synergies will help drive top-line growth."),
     (
@@ -61,8 +64,10 @@ JARGON = (
     (
         "system",
         "example_user",
-        "Let's circle back when we have more bandwidth to touch base on opportunities "
-        "for increased leverage.",
+        (
+            "Let's circle back when we have more bandwidth to touch base on "
+            "opportunities for increased leverage."
+        ),
     ),
     (
         "system",
@@ -72,8 +77,10 @@ JARGON = (
     (
         "user",
         None,
-        "This late pivot means we don't have time to boil the ocean for the client "
-        "deliverable.",
+        (
+            "This late pivot means we don't have time to boil the ocean for the client "
+            "deliverable."
+        ),
     ),
 )
 WEATHER = (
@@ -87,7 +94,7 @@ WEATHER = (
 
 
 def build(rows: tuple[tuple[str, str | None, str], ...]) -> list[Message]:
-    return [Message(r, t, extra={"name": n} if n else {}) for r, n, t in rows]  # type: ignore[arg-type]
+    return [Message(r, t, extra={"name": n} if n else {}) for r, n, t in rows]
 
 
 @pytest.mark.parametrize(
@@ -147,14 +154,14 @@ def content() -> st.SearchStrategy[Any]:
     blocks=content(),
     role=st.sampled_from(Role),
     name=st.none() | st.just("Ann"),
-    format=st.sampled_from(FORMATS),
+    wire=st.sampled_from(FORMATS),
     model=st.sampled_from(MODELS),
 )
 def test_parts_always_add_up(
-    blocks: list[Any], role: Role, name: str | None, format: str, model: str | None
+    blocks: list[Any], role: Role, name: str | None, wire: str, model: str | None
 ) -> None:
     """`message` and `parts` are one count, for every rule and every content."""
-    counter = request_counter(format=format, model=model)
+    counter = request_counter(format=wire, model=model)
     message = Message(role, blocks, extra={"name": name} if name else {})
 
     parts = counter.parts(message)
@@ -163,10 +170,10 @@ def test_parts_always_add_up(
     assert min(parts.total, parts.text, parts.results, parts.overhead) >= 0
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("wire", FORMATS)
 @pytest.mark.parametrize("model", MODELS)
-def test_every_counter_says_what_it_does(format: str, model: str | None) -> None:
-    counter = request_counter(format=format, model=model)
+def test_every_counter_says_what_it_does(wire: str, model: str | None) -> None:
+    counter = request_counter(format=wire, model=model)
 
     assert isinstance(counter, RequestCounter)
     assert counter.exact == (counter.margin == 0.0)
@@ -201,10 +208,10 @@ def test_other_kinds_are_counted() -> None:
     assert request_counter().message(Message.user("x", kind="summary")) == 5
 
 
-def words(format: str = "openai", model: str | None = "gpt-4o") -> RequestCounter:
+def words(wire: str = "openai", model: str | None = "gpt-4o") -> RequestCounter:
     """Counts words instead of tokens, so that figures can be checked by eye."""
     text = CallableCounter(lambda text: len(text.split()), name="words")
-    return request_counter(format=format, model=model, text=text)
+    return request_counter(format=wire, model=model, text=text)
 
 
 def test_calls_names_and_ids_are_text() -> None:
@@ -304,8 +311,8 @@ def test_documents_in_results_are_documents() -> None:
 )
 def test_pictures_by_the_model(model: str, tokens: int, image: Image) -> None:
     """Whatever the format: the model looks at them."""
-    for format in ("openai", "turnkeep"):
-        counter = request_counter(format=format, model=model)
+    for wire in ("openai", "turnkeep"):
+        counter = request_counter(format=wire, model=model)
         assert counter.parts(Message(Role.USER, image)).images == tokens
 
 
@@ -314,7 +321,10 @@ def test_pictures_by_the_model(model: str, tokens: int, image: Image) -> None:
     [
         (Image(detail="low"), 85),
         (Image(detail="high"), 765),
-        (Image(extra={"mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"}}), 765),
+        (
+            Image(extra=freeze({"mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"}})),
+            765,
+        ),
     ],
 )
 def test_detail_of_pictures(image: Image, tokens: int) -> None:
@@ -396,10 +406,10 @@ BIG = base64.b64encode(bytes(range(256)) * 400).decode()
         ToolResult("a", [Image(BIG)]),
     ],
 )
-@pytest.mark.parametrize("format", FORMATS)
-def test_base64_is_never_text(block: Any, format: str) -> None:
+@pytest.mark.parametrize("wire", FORMATS)
+def test_base64_is_never_text(block: Any, wire: str) -> None:
     """136,000 characters of base64 would be 90,000 tokens of text."""
-    counter = request_counter(format=format, model="gpt-4o")
+    counter = request_counter(format=wire, model="gpt-4o")
 
     assert counter.message(Message(Role.USER, block)) < 9_000
 
@@ -451,11 +461,11 @@ def test_sealed_reasoning_is_estimated_from_its_size() -> None:
         ("claude-2.1", 497, 589),
     ],
 )
-@pytest.mark.parametrize("format", ["anthropic", "bedrock", "openai", "turnkeep"])
+@pytest.mark.parametrize("wire", ["anthropic", "bedrock", "openai", "turnkeep"])
 def test_the_prompt_for_tools_of_claude(
-    model: str, auto: int, forced: int, format: str
+    model: str, auto: int, forced: int, wire: str
 ) -> None:
-    counter: Any = request_counter(format=format, model=model)
+    counter: Any = request_counter(format=wire, model=model)
     without = counter.request()
 
     assert counter.request(has_tools=True) - without == auto
@@ -483,7 +493,7 @@ def test_tool_choices_of_openai(choice: Any, tokens: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "model", "text"),
+    ("wire", "model", "text"),
     [
         ("openai", None, "o200k_base"),
         ("openai", "gpt-4", "cl100k_base"),
@@ -501,8 +511,8 @@ def test_tool_choices_of_openai(choice: Any, tokens: int) -> None:
         ("orion", "llama3", "approximate-llama"),
     ],
 )
-def test_which_texts_are_counted_how(format: str, model: str | None, text: str) -> None:
-    assert request_counter(format=format, model=model).name.split("/")[0] == text
+def test_which_texts_are_counted_how(wire: str, model: str | None, text: str) -> None:
+    assert request_counter(format=wire, model=model).name.split("/")[0] == text
 
 
 def test_bedrock_counts_as_the_model() -> None:

@@ -81,12 +81,10 @@ def test_no_tools_cost_nothing(tools: Any) -> None:
 
 def test_the_published_formula_by_hand() -> None:
     """Figures of the cookbook, on words instead of tokens."""
-    expected = 12 + 7 + len(f"{NAME}:{DESCRIPTION}".split()) + 3
-    expected += 3 + len(
-        "location:string:The city and state, e.g. San Francisco, CA".split()
-    )
-    expected += 3 + len("unit:string:The unit of temperature to return".split())
-    expected += -3 + 2 * (3 + 1)
+    # Words of "name:description", then of "key:type:description" and of each value.
+    function = 7 + 8
+    location, unit = 3 + 8, 3 + 6 - 3 + 2 * (3 + 1)
+    expected = function + 3 + location + unit + 12
 
     assert count_openai_tools([CHAT], WORDS.count, per_function=7) == expected
 

@@ -179,30 +179,30 @@ def test_every_providers_own_fields(case: str) -> None:
 
 
 @dataclasses.dataclass
-class AsDataclass:
+class _AsDataclass:
     prompt_tokens: int = 7
     completion_tokens: int = 3
 
 
 @attrs.frozen
-class AsAttrs:
+class _AsAttrs:
     prompt_tokens: int = 7
     completion_tokens: int = 3
 
 
-class AsModel(BaseModel):
+class _AsModel(BaseModel):
     prompt_tokens: int = 7
     completion_tokens: int = 3
 
 
-class AsSlots:
+class _AsSlots:
     __slots__ = ("completion_tokens", "prompt_tokens")
 
     def __init__(self) -> None:
         self.prompt_tokens, self.completion_tokens = 7, 3
 
 
-class OddDump:
+class _OddDump:
     prompt_tokens = 9
 
     def __init__(self) -> None:
@@ -215,11 +215,11 @@ class OddDump:
 @pytest.mark.parametrize(
     "usage",
     [
-        AsDataclass(),
-        AsAttrs(),
-        AsModel(),
-        AsSlots(),
-        OddDump(),
+        _AsDataclass(),
+        _AsAttrs(),
+        _AsModel(),
+        _AsSlots(),
+        _OddDump(),
         SimpleNamespace(prompt_tokens=7, completion_tokens=3),
         SimpleNamespace(usage=SimpleNamespace(prompt_tokens=7, completion_tokens=3)),
         SimpleNamespace(

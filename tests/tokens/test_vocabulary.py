@@ -1,10 +1,11 @@
 import gzip
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tiktoken_ext import openai_public
+from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
 from tests.tokens.official import ADDRESS, cached_name, fill_cache, vocabulary
 from turnkeep.errors import TokenizerUnavailableError
@@ -81,7 +82,7 @@ def test_reads_the_default_folder(
 ) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
     monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
-    monkeypatch.setattr(_vocabulary.tempfile, "gettempdir", lambda: str(nowhere))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(nowhere))
     fill_cache(nowhere / "data-gym-cache", "cl100k_base")
 
     assert len(load_ranks("cl100k_base")) == 100_256

@@ -50,9 +50,6 @@ def _prompts(model: str) -> tuple[int, int]:
     if "claude-3-5-sonnet-20240620" in model:
         return _JUNE_SONNET
     version = claude_version(model)
-    for tier, rows in _PROMPTS.items():
-        if tier in model:
-            for since, auto, forced in rows:
-                if version >= since:
-                    return auto, forced
-    return _UNKNOWN
+    rows = next((rows for tier, rows in _PROMPTS.items() if tier in model), ())
+    known = ((auto, forced) for since, auto, forced in rows if version >= since)
+    return next(known, _UNKNOWN)

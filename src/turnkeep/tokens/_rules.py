@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, assert_never
 
 import attrs
 
@@ -222,6 +222,8 @@ class Rules:
                     tally.documents += sound
                 else:
                     tally.other += count(dumps(without_binaries(block.value)))
+            case _:
+                assert_never(block)
         tally.texts = True
 
     def _call(self, block: ToolCall) -> int:
