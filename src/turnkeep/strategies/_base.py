@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
@@ -64,3 +64,38 @@ class InTurns(Composable):
                     waiting.remove(edits)
                 else:
                     yield edit
+
+
+def at_least(
+    minimum: int, *, optional: bool = False
+) -> Callable[[object, attrs.Attribute[Any], Any], None]:
+    """A validator of whole numbers: not below *minimum*, or `None` where *optional*."""
+
+    def check(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
+        del instance
+        if value is None and optional:
+            return
+        if isinstance(value, bool) or not isinstance(value, int):
+            msg = f"{attribute.name} must be a whole number, not {value!r}"
+            raise TypeError(msg)
+        if value < minimum:
+            msg = f"{attribute.name} must be at least {minimum}, not {value}"
+            raise ValueError(msg)
+
+    return check
+
+
+def share(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
+    """Validate a share between 0 and 1, both excluded.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is out of range.
+    """
+    del instance
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        msg = f"{attribute.name} must be a share between 0 and 1, not {value!r}"
+        raise TypeError(msg)
+    if not 0 < value < 1:
+        msg = f"{attribute.name} must be between 0 and 1, not {value!r}"
+        raise ValueError(msg)

