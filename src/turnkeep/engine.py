@@ -7,7 +7,7 @@ the history.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import attrs
@@ -97,6 +97,7 @@ class Draft:
         "refused",
         "replaced",
         "reserved",
+        "returnable",
         "tokens",
         "warnings",
     )
@@ -115,6 +116,8 @@ class Draft:
         self.warnings: list[str] = []
         self.reserved: Reserve | None = None
         """Room kept for a message that is written when the cut is known."""
+        self.returnable: list[list[int]] = []
+        """Steps that went together and may come back where there is room."""
         self.tokens = tokens
         self._changes: dict[int, int] = {}
 
@@ -179,6 +182,15 @@ class Draft:
                     self.dropped[step] = code
                     gone.append(step)
         return gone
+
+    def restore(self, steps: Sequence[int]) -> str:
+        """Take *steps* back that a drop had let go; returns why they had gone."""
+        dropped = self.dropped or bytearray()
+        cause = self.causes[dropped[steps[0]]]
+        for step in steps:
+            dropped[step] = 0
+            self.tokens += self.step_tokens(step)
+        return cause
 
     def is_kept(self, step: int) -> bool:
         """Whether the step is still in the window."""
@@ -447,8 +459,22 @@ class _Planner:
             self._take(draft, edit)
             if draft.tokens <= self._goal(draft) and self._within_limits(draft):
                 break
+        self._fill(draft)
         self._write_reserved(draft)
         return True
+
+    def _fill(self, draft: Draft) -> None:
+        """Take back what fits again, what was given up last first.
+
+        A ranking that ends with a large drop leaves room for small ones before it.
+        """
+        goal = self._goal(draft)
+        for steps in reversed(draft.returnable):
+            size = sum(map(draft.step_tokens, steps))
+            if draft.tokens + size <= goal:
+                cause = draft.restore(steps)
+                if not self._within_limits(draft):
+                    draft.drop(steps, cause)
 
     def _goal(self, draft: Draft) -> int:
         """The target, less the room that is kept for a message to come."""
@@ -533,7 +559,9 @@ class _Planner:
             cause = held.get(unit.index, Cause.PINNED)
             draft.refused.append(Refused(f"drop step {unit.index}", f"held: {cause}"))
             return
-        draft.drop(free, edit.cause)
+        gone = draft.drop(free, edit.cause)
+        if edit.may_return and gone:
+            draft.returnable.append(gone)
 
     def _take_replace(self, draft: Draft, edit: Replace) -> None:
         if self._may_replace(draft, edit):
@@ -585,7 +613,7 @@ class _Planner:
         free = [
             step
             for turn in sorted(edit.turns)
-            for step in (*self._free_of(turn), *self._summaries_of(turn))
+            for step in self._free_of(turn)
             if draft.is_kept(step)
         ]
         free += [
@@ -593,8 +621,9 @@ class _Planner:
             for step in edit.steps
             if draft.is_kept(step)
             and step not in history.held
-            and step not in history.soft
+            and (step not in history.soft or step in history.summaries)
         ]
+        free = sorted({*free})
         name = f"summarise {len(edit.turns)} turns and {len(edit.steps)} steps"
         if not free:
             draft.refused.append(Refused(name, "nothing of them is free to go"))
@@ -606,16 +635,9 @@ class _Planner:
             draft.refused.append(Refused(name, reason))
             draft.warnings.append(f"summary refused: {reason}")
             return
-        after = min(grouping.first[step] for step in free) - 1
+        after = grouping.first[free[0]] - 1
         draft.drop(free, edit.cause)
         draft.insert(edit.content, after, edit.cause)
-
-    def _summaries_of(self, turn: int) -> Iterator[int]:
-        """Steps of a turn that are earlier summaries: only another one takes them."""
-        grouping = self.history.grouping
-        for step in grouping.steps_of(turn):
-            if step in self.history.summaries and step not in self.history.held:
-                yield step
 
     # -- what cannot go -------------------------------------------------------------
 
@@ -629,9 +651,8 @@ class _Planner:
             gone += len(draft.drop([step], Cause.LIMIT))
         if gone:
             draft.warnings.append(
-                f"{gone} steps that go last had to go: of a pinned turn only the pinned "
-                "step, the question and the last step are held at any price, and of "
-                "earlier summaries none is"
+                f"{gone} steps that go last had to go: earlier summaries, and of pinned "
+                "turns all but the pinned step, the question and the last step"
             )
         if draft.tokens > self.available:
             self._overflow(draft)

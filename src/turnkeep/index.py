@@ -471,6 +471,10 @@ class HistoryView:
             return sum(map(self._history.tokens, range(self._history.grouping.steps)))
         return self._progress.tokens
 
+    def id(self, index: int) -> str:
+        """Id of a message."""
+        return self._history.source.id(index)
+
     def step_of(self, index: int) -> int:
         """The step of a message."""
         return self._history.grouping.step_of[index]

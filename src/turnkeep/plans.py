@@ -76,6 +76,11 @@ class Drop:
 
     unit: Unit
     cause: str = Cause.AGE
+    may_return: bool = False
+    """Whether it comes back when, after a larger drop, there is room for it again.
+
+    What was given up last returns first. For rankings; not where what goes must be one
+    piece."""
 
 
 @attrs.frozen
@@ -138,7 +143,8 @@ class Summarise:
     content: Message
     cause: str = Cause.SUMMARY
     steps: tuple[int, ...] = ()
-    """Steps of turns that do not go whole: the beginning of a long tool loop."""
+    """Steps of turns that do not go whole: the beginning of a long tool loop, and an
+    earlier summary."""
 
 
 Edit: TypeAlias = Drop | Replace | Batch | Reserve | Note | Insert | Summarise
