@@ -525,7 +525,7 @@ def test_bedrock_counts_as_the_model() -> None:
 
 
 def test_tools_of_mistral_stand_between_control_tokens() -> None:
-    assert words("mistral").tools([{"name": "x", "parameters": {}}]) == 2 + 1
+    assert words("mistral").tools([{"name": "x", "parameters": {}}]) == 4 + 4
 
 
 @pytest.mark.parametrize("make", [text_counter, request_counter])

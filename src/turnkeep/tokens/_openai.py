@@ -72,3 +72,4 @@ class OpenAIResponses(OpenAIChat):
     label = "openai-responses"
     source = "the chat formula; nothing is published for Responses items"
     published = False
+    uncertainty = 0.03

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ._anthropic import AnthropicMessages
 from ._rules import Rules
+from ._tools import read_tools
 
 
 class GeminiContents(Rules):
@@ -44,20 +46,23 @@ class MistralChat(Rules):
         "mistral-common: 2 control tokens a message, calls and results as JSON, images "
         "in patches"
     )
-    uncertainty = 0.02
+    uncertainty = 0.03
     per_message = 2
     per_call = 12
     per_result = 8
     priming = 1
 
     def tools(self, tools: Any) -> int:
-        """Tokens of tool definitions: JSON between two control tokens.
+        """Tokens of tool definitions: JSON in brackets between two control tokens.
 
         Raises:
             FormatError: A definition is not an object.
         """
-        tokens = super().tools(tools)
-        return tokens + 2 if tokens else 0
+        if not tools:
+            return 0
+        # The template writes them with spaces, as `json.dumps` does by default.
+        given = [json.dumps(tool.raw, ensure_ascii=False) for tool in read_tools(tools)]
+        return self._count(", ".join(given)) + 4 if given else 0
 
 
 class DeepSeekChat(Rules):

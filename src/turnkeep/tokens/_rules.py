@@ -65,7 +65,7 @@ class Rules:
     published: ClassVar[bool] = False
     """Whether the provider, or somebody who measured it, states the overhead."""
 
-    uncertainty: ClassVar[float] = 0.03
+    uncertainty: ClassVar[float] = 0.05
     """Margin at least, where it is not published."""
 
     per_message: ClassVar[int] = 4
