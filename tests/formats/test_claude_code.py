@@ -335,6 +335,9 @@ def test_requests_and_losses() -> None:
     assert FMT.decode_system(None) == ()
     assert FMT.losses(Message.user("go", metadata={"a": 1})) == []
     assert FMT.losses(Message.assistant([Thinking("hm", "sig")])) == []
+    unsigned = Message.assistant([Thinking("hm")], layout="claude-code:[]")
+    assert FMT.losses(unsigned) == []
+    assert len(get_format("anthropic").losses(unsigned)) == 1
     assert FMT.losses(Message.user("go", pinned=True)) == ["the pin"]
 
 

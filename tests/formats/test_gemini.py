@@ -55,6 +55,12 @@ def answer(**more: Any) -> dict[str, Any]:
     return {"functionResponse": {"name": "f", "response": {}, **more}}
 
 
+def unsigned(part: dict[str, Any]) -> dict[str, Any]:
+    """A call with the escape signature of GE-11."""
+    skip = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+    return {**part, "thoughtSignature": skip}
+
+
 @needs_corpus
 def test_recorded_histories_come_back_equal() -> None:
     check_corpus(FMT)
@@ -341,7 +347,7 @@ def test_foreign_calls_and_results() -> None:
         user({"text": "go"}),
         model(
             {"text": "Well."},
-            {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}},
+            unsigned({"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}}),
             {"functionCall": {"id": "b", "name": "g", "args": {}}},
         ),
         user(
@@ -363,6 +369,24 @@ def test_foreign_calls_and_results() -> None:
         ),
         user({"text": "and?"}),
     ]
+
+
+def test_foreign_calls_carry_the_escape_signature() -> None:
+    """GE-11: the first of each message, where there is none."""
+    signed = ToolCall("a", "f", extra={"thoughtSignature": "own"})
+    plain = ToolCall("b", "f")
+
+    entries = FMT.encode(
+        [
+            Message.assistant(tool_calls=[plain, plain]),
+            Message.user("?"),
+            Message.assistant(tool_calls=[signed, plain]),
+        ]
+    )
+
+    assert entries[0] == model(unsigned(call(id="b")), call(id="b"))
+    assert entries[2]["parts"][0] == {**call(id="a"), "thoughtSignature": "own"}
+    read(FMT, model(call(id="b")))
 
 
 def test_foreign_a_stand_in_joins_the_results_it_belongs_to() -> None:

@@ -159,7 +159,7 @@ def block_losses(
     for block in flat_blocks(message.content):
         if isinstance(block, Thinking):
             sealed = block.signature is not None or block.data is not None
-            if origin not in SIGNED or not (sealed or origin in OWN):
+            if origin not in SIGNED or not (sealed or origin == name):
                 lost.append("reasoning that Anthropic did not sign")
         elif (
             isinstance(block, (Image, Document))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -53,6 +54,10 @@ _MARKS: Final = frozenset(
         *SIGNATURES,
     }
 )
+
+UNSIGNED: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
+"""What a call carries that Gemini did not make: the escape value of Google's documents
+(https://ai.google.dev/gemini-api/docs/thought-signatures), as the bytes field it is."""
 
 # Letters in the layout: how the entry as a whole was spelled.
 _NO_ROLE, _NULL_ROLE, _FUNCTION = "r", "n", "f"
@@ -150,7 +155,8 @@ class Gemini:
 
         Results that follow each other become one content (GE-06, GE-07), and so do
         entries of the model (GE-05), unless all of them came from the wire. Names of
-        tools are looked up for results that do not know theirs (GE-08).
+        tools are looked up for results that do not know theirs (GE-08), and calls that
+        Gemini did not make carry its escape signature (GE-11).
         """
         names: dict[str, str] = {}
         exact = PartWriter(names, own=True, exact=True)
@@ -164,19 +170,22 @@ class Gemini:
             layout = Layout.of(message.layout, NAME)
             own = is_own(message, NAME)
             extra = message.extra if own else EMPTY
+            joins = joins_foreign(before, message, NAME)
             if layout is NO_LAYOUT:
                 writer = ours if own else foreign
                 parts = writer.write(results_first(message))
                 if not parts and message.content:
                     continue
                 parts = parts or [{"text": ""}]
+                if not (joins and _has_call(entries[-1])):
+                    _sign(parts)
             else:
                 parts = exact.write(message.content, layout.codes)
             if layout.joined and shares_entry(before, extra):
                 last = entries[-1]
                 last["parts"] = weave(last["parts"], parts, layout.positions)
-            elif joins_foreign(before, message, NAME):
-                entries[-1]["parts"] = [*entries[-1].get("parts", ()), *parts]
+            elif joins:
+                entries[-1]["parts"] = [*(entries[-1].get("parts") or ()), *parts]
             else:
                 entries.append(_entry(message, parts, layout.flag))
                 if extra:
@@ -278,6 +287,22 @@ def _entry(message: Message, parts: list[Any], flag: str) -> dict[str, Any]:
     elif _NULL_PARTS in flag:
         entry["parts"] = None
     return entry
+
+
+def _has_call(entry: dict[str, Any]) -> bool:
+    return any("functionCall" in part for part in entry.get("parts") or ())
+
+
+def _sign(parts: list[dict[str, Any]]) -> None:
+    """Give the first call of a message that Gemini did not write its escape signature.
+
+    Gemini 3 asks for one in the current turn (GE-11); other models take it (recorded
+    requests of pydantic-ai to Gemini 2 and 3 carry it).
+    """
+    for part in parts:
+        if "functionCall" in part:
+            part.setdefault("thoughtSignature", UNSIGNED)
+            return
 
 
 def _system(messages: Sequence[Message]) -> Any:
