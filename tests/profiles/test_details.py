@@ -380,6 +380,23 @@ def test_bedrock_skips_system_messages_and_reads_frames() -> None:
     assert rules("bedrock", [images]) == ["BR-s1"]
 
 
+def test_ids_that_are_no_text_pair_with_nothing() -> None:
+    """A broken id is reported once, as what it is."""
+    use, said = other.use(), other.result()
+    use["toolUse"]["toolUseId"] = said["toolResult"]["toolUseId"] = 7
+    body = other.converse(other.b(), other.b_model(use), other.b(said))
+
+    assert rules("bedrock", body) == ["BR-09", "BR-09"]
+
+
+def test_values_beyond_json_are_described() -> None:
+    """A caller's mistake in Python is shown as what it is."""
+    found = check_request([{"role": b"user", "content": 1.5}], format="openai")
+
+    assert found[0].message.startswith("the role is a bytes.")
+    assert rules("openai", [oc.u(1.5)]) == ["OC-03"]
+
+
 def test_bedrock_takes_text_beside_tools_from_claude() -> None:
     """BR-s2 is about other models."""
     body = other.converse(
@@ -438,3 +455,5 @@ def test_deepseek_modes() -> None:
     assert rules("deepseek", on) == ["DS-20"]
     assert rules("openai", oc.thinking(*plain)) == ["DS-20"]
     assert rules("deepseek", ["x"]) == ["DS-02"]
+    no_calls = oc.thinking(oc.u(), oc.a(), oc.u())
+    assert rules("deepseek", no_calls) == []

@@ -444,6 +444,31 @@ def test_lists_that_may_not_start_so_get_a_bridge() -> None:
     assert repair_messages(history[1:], profile=template)[0] == history[1:]
 
 
+def test_neighbours_that_are_new_are_left_to_the_format() -> None:
+    """What was never on the wire is joined when it is written."""
+    history = [user("a"), user("b")]
+
+    assert mend("bedrock", history) == (history, [])
+    assert hard("bedrock", history) == []
+
+
+def test_results_behind_results_of_another_round_stay() -> None:
+    """Only the run of the call that moved results follow is looked at."""
+    history = [
+        user(),
+        calling("c1"),
+        user("Wait."),
+        calling("c2"),
+        Message.tool_result("c2", "2"),
+        Message.tool_result("c1", "1"),
+    ]
+
+    mended, actions = mend("anthropic", history)
+
+    assert [m.text for m in mended] == ["Go on.", "", "1", "Wait.", "", "2"]
+    assert actions == ["moved"]
+
+
 def test_nothing_to_mend_says_so() -> None:
     """An empty report is a sentence too."""
     _, report = repair_messages([user()], profile=get_profile("openai"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._base import Findings, Request, Rule, describe
-from ._shared import FUNCTION_NAME, filled, items, name_list, role_of
+from ._shared import FUNCTION_NAME, items, name_list, role_of
 
 LONGEST_ID = 40
 """Characters an id may have on older OpenAI servers (OC-s2)."""
@@ -293,8 +293,3 @@ def _check_run(request: Request, start: int, found: Findings, prefix: str) -> in
         )
         found.add(f"{prefix}-12", where, what)
     return nth
-
-
-def is_prefix(entry: Any) -> bool:
-    """Whether an assistant message asks to be continued."""
-    return filled(role_of(entry)) and entry.get("prefix") is True
