@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ PENDING = "call_08"
 def run(
     *args: object,
     stdin: str | bytes | None = None,
-    env: dict[str, str | None] | None = None,
+    env: Mapping[str, str | None] | None = None,
 ) -> Result:
     """Run a command inside this process; code, stdout and stderr are in the result."""
     runner = CliRunner()

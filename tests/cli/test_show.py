@@ -207,8 +207,21 @@ def test_an_empty_list() -> None:
     assert "0 messages · 0 turns" in result.stdout
 
 
-def test_cleared_results_are_drawn_as_edited() -> None:
-    """Repaired, late and open calls are named with their figures."""
+def test_shortened_results_are_drawn_as_edited() -> None:
+    """A result that is sent shorter has both parts in its bar, and its cause."""
+    strategy = "truncate-tool-results:max_tokens=300"
+
+    result = run("show", EXAMPLE, "-n", "5500", "--strategy", strategy)
+
+    shortened = rows(result.stdout)["2"]
+    assert {"▓", "░"} <= set(shortened)
+    assert "shortened" in shortened
+    assert "edits" in result.stdout
+    assert "▓ edited" in result.stdout
+
+
+def test_repairs_are_drawn() -> None:
+    """An orphan is left out, with its cause."""
     history = chat(3)
     history[2:2] = [{"role": "tool", "tool_call_id": "nobody", "content": "orphan"}]
 

@@ -13,6 +13,7 @@ import typer
 
 from turnkeep.errors import (
     BudgetExceededError,
+    StrategyError,
     TurnkeepError,
     UnknownCallError,
     UnknownMessageError,
@@ -67,6 +68,8 @@ def _sentence(error: TurnkeepError) -> str:
             return f"{error} @ --pin"
         case UnknownCallError():
             return f"{error} @ --pending"
+        case StrategyError():
+            return f"{error} @ --strategy"
         case BudgetExceededError() if any(h.cause == "pending" for h in error.held):
             return f"{error} Calls that nobody waits for any more: --no-pending."
         case _:

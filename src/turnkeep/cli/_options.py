@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 import re
-from collections.abc import Callable
 from enum import StrEnum
-from importlib.metadata import entry_points
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -20,8 +16,6 @@ from ._files import UsageError
 _BUDGET = "Budget"
 _HISTORY = "What must stay, what may go"
 _OUTPUT = "Output"
-
-_NO_STRATEGIES = frozenset({"Composable", "InTurns", "Strategy", "Then"})
 
 _SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
 
@@ -172,8 +166,11 @@ StrategyName: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--strategy",
-        metavar="NAME",
-        help="How to rank what may go. Default: old turns first, then old steps.",
+        metavar="SPEC",
+        help="How to rank what may go: a name, with parameters behind a colon; `|` is "
+        "first the one, then the other, as in "
+        "`clear-tool-results:keep=5 | oldest-turns`. "
+        f"Names: {', '.join(strategies.names())}.",
         show_default=False,
         rich_help_panel=_HISTORY,
     ),
@@ -246,52 +243,10 @@ def pending_of(names: list[str] | None, none: bool) -> tuple[str, ...] | None:
     return () if none else tuple(names) if names else None
 
 
-def strategy_of(name: str | None) -> Any:
-    """The strategy called *name*, or none.
-
-    Ours go by their class, `OldestTurns` or `oldest-turns`; anyone's by an entry point
-    in the group `turnkeep.strategies`. `a | b` tries *a* first, then *b*.
+def strategy_of(spec: str | None) -> strategies.Strategy | None:
+    """The strategy that `--strategy` names, or none for the default.
 
     Raises:
-        UsageError: There is no such strategy, or it needs arguments.
+        StrategyError: There is no such strategy, or its parameters are wrong.
     """
-    if name is None:
-        return None
-    made = [_strategy(part.strip()) for part in name.split("|")]
-    return functools.reduce(operator.or_, made)
-
-
-def _strategy(name: str) -> Any:
-    known = strategy_names()
-    load = known.get(dashed(name))
-    if load is None:
-        reason = f"no strategy {name!r}; there are {', '.join(sorted(known))}"
-        raise UsageError(reason, "--strategy")
-    try:
-        return load()()
-    except TypeError as error:
-        reason = f"{name} needs arguments, which the command line cannot give ({error})"
-        raise UsageError(reason, "--strategy") from None
-
-
-def strategy_names() -> dict[str, Callable[[], Any]]:
-    """Every strategy by its name, and what loads its class."""
-    found: dict[str, Callable[[], Any]] = {
-        dashed(point.name): point.load
-        for point in entry_points(group="turnkeep.strategies")
-    }
-    for name in strategies.__all__:
-        made = getattr(strategies, name)
-        # Protocols and what composes strategies are exported too.
-        if isinstance(made, type) and name not in _NO_STRATEGIES:
-            found[dashed(name)] = functools.partial(getattr, strategies, name)
-    return found
-
-
-def dashed(name: str) -> str:
-    """A class's name as people type it.
-
-    >>> dashed("LargestFirst"), dashed("largest_first")
-    ('largest-first', 'largest-first')
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).replace("_", "-").lower()
+    return None if spec is None else strategies.by_name(spec)
