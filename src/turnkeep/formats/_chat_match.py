@@ -21,6 +21,7 @@ _ELSEWHERE = {
 """Part types that no chat message has."""
 _OPENAI = {"image_url", "input_audio", "file", "refusal"}
 _MISTRAL = {"document_url", "reference"}
+_CUSTOM = "a custom call"
 _NOT_MISTRAL = {"function_call", "reasoning", "reasoning_content", "refusal", "audio"}
 
 
@@ -77,7 +78,7 @@ def _judge_calls(calls: Any) -> tuple[int, str]:
                 return 2, "a call with arguments as text"
             best = (1, "")
         elif "custom" in call:
-            return 2, "a custom call"
+            return 2, _CUSTOM
     return best
 
 
@@ -89,6 +90,8 @@ def judge_deepseek(entry: dict[str, Any]) -> tuple[int, str]:
     if role in {"developer", "function"}:
         return 0, f"role {role!r}"
     score, words = judge_chat(entry)
+    if entry.get("function_call") is not None or words == _CUSTOM:
+        return 0, "a call that only OpenAI has"
     if score and isinstance(entry.get("reasoning_content"), str):
         return 3, "reasoning_content"
     return score, words
@@ -123,7 +126,7 @@ def _judge_mistral_calls(calls: Any, score: int, words: str) -> tuple[int, str]:
     for call in calls:
         inner = call.get("function") if isinstance(call, dict) else None
         if not isinstance(inner, dict):
-            return 0, "a custom call"
+            return 0, _CUSTOM
         if isinstance(inner.get("arguments"), dict) and call.get("id"):
             return 2, "a call with an id and an object of arguments"
     return score, words

@@ -57,19 +57,19 @@ def detect(value: Any, *, model: str | None = None) -> Detection:
     if best == 0:
         raise FormatError(_nothing_fits(value), "$")
     names = tuple(name for name, match in found.items() if match.score == best)
-    usual = format_of_model(model or _model_in(value))
+    model = model or _model_in(value)
+    usual = format_of_model(model)
     if len(names) == 1:
         return Detection(names[0], names, found[names[0]].reason)
     if not _same(value, [get_format(name) for name in names]):
         reason = f"several formats could be meant: {found[names[0]].reason}"
         raise AmbiguousFormatError(reason, "$", names)
     chosen = usual if usual in names else "openai" if "openai" in names else names[0]
-    reason = (
-        f"{found[chosen].reason}; {', '.join(names)} would return the same JSON, "
-        + (f"and the model speaks {chosen}" if model and chosen == usual else "")
-        + ("so the default is taken" if not (model and chosen == usual) else "")
-    )
-    return Detection(chosen, names, reason)
+    if chosen != usual:
+        model = None
+    why = f"the model speaks {chosen}" if model else f"{chosen} is the default"
+    same = f"{', '.join(names)} would return the same JSON"
+    return Detection(chosen, names, f"{found[chosen].reason}; {same}, and {why}")
 
 
 def _model_in(value: Any) -> str | None:
@@ -112,6 +112,8 @@ def _reading(value: Any, fmt: Format) -> Any:
         ]
     except FormatError:
         return None
+    if not messages:
+        return []
     # Layouts are not compared, and each format has names of its own for opaque blocks:
     # what matters is what the engine sees, and what it would have us write.
     added: list[Message] = [Message.user("a")]

@@ -1,0 +1,211 @@
+"""Tests for finding the format of a list or body by its shape."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.generators import PNG, json_values
+from tests.paths import needs_corpus, read_corpus
+from turnkeep.errors import AmbiguousFormatError, FormatError
+from turnkeep.formats import FORMATS, detect, format_of_model, get_format
+from turnkeep.model import Message
+
+PLAIN = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+FUNCTION = {"name": "f", "arguments": "{}"}
+CALL = {"id": "c", "type": "function", "function": FUNCTION}
+
+
+def assistant(**keys: Any) -> list[dict[str, Any]]:
+    """A short list with an assistant message of *keys*."""
+    return [PLAIN[0], {"role": "assistant", "content": "", **keys}]
+
+
+def user(*parts: Any) -> list[dict[str, Any]]:
+    """A list with a user message of content parts."""
+    return [{"role": "user", "content": list(parts)}]
+
+
+SHAPES = [
+    ("openai", assistant(tool_calls=[CALL])),
+    ("openai", [*PLAIN, {"role": "developer", "content": "x"}]),
+    ("openai", assistant(content=None, function_call=FUNCTION)),
+    ("openai", user({"type": "image_url", "image_url": {"url": "https://e.org"}})),
+    ("openai", user({"type": "file", "file": {"file_id": "f"}})),
+    ("openai", assistant(reasoning="hm")),
+    ("openai", {"messages": assistant(tool_calls=[CALL]), "model": "gpt-4o"}),
+    (
+        "openai",
+        assistant(tool_calls=[{"type": "custom", "custom": {"name": "f", "input": ""}}]),
+    ),
+    ("deepseek", assistant(reasoning_content="hm")),
+    ("deepseek", [{"role": "latest_reminder", "content": "x"}]),
+    ("mistral", user({"type": "document_url", "document_url": "https://e.org"})),
+    ("mistral", user({"type": "image_url", "image_url": "https://e.org"})),
+    ("mistral", assistant(content=[{"type": "thinking", "thinking": []}])),
+    ("ollama", [{"role": "user", "content": "see", "images": [PNG]}]),
+    ("ollama", [{"role": "tool", "content": "x", "tool_name": "f"}]),
+    ("ollama", assistant(thinking="hm")),
+    ("ollama", assistant(tool_calls=[{"function": {"name": "f", "arguments": {}}}])),
+    ("openai-responses", user({"type": "input_text", "text": "hi"})),
+    ("openai-responses", [{"type": "item_reference", "id": "x"}]),
+    ("openai-responses", [{"type": "message", "role": "user", "content": "hi"}]),
+    ("openai-responses", {"input": "hi"}),
+    ("openai-responses", {"input": PLAIN, "model": "claude"}),
+    ("messages", [Message.user("hi")]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SHAPES)
+def test_marks_decide(name: str, value: Any) -> None:
+    """What only one format has decides, and the reason says where it stands."""
+    found = detect(value)
+
+    assert found.format == name
+    assert name in found.candidates
+    assert found.reason
+
+
+def test_shows_the_mark_and_its_place() -> None:
+    """For people who wonder."""
+    found = detect(assistant(reasoning_content="hm"))
+
+    assert found.reason == "reasoning_content @ $[1]"
+    assert found.candidates == ("deepseek",)
+    body = detect({"messages": assistant(thinking="hm")})
+    assert body.reason == "thinking @ $.messages[1]"
+
+
+def test_a_late_mark_is_found() -> None:
+    """Of a long list the beginning and the end are looked at."""
+    value = [*PLAIN * 500, {"role": "tool", "content": "x", "tool_name": "f"}]
+
+    assert detect(value).format == "ollama"
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (None, "openai"),
+        ("gpt-4o", "openai"),
+        ("claude-opus-4-8", "anthropic"),
+        ("openrouter/mistralai/mistral-large", "mistral"),
+        ("deepseek-reasoner", "deepseek"),
+        ("gemini-3-pro", "openai"),
+        ("us.anthropic.claude-opus-4", "openai"),
+    ],
+)
+def test_plain_lists_follow_the_model(model: str | None, name: str) -> None:
+    """All candidates return the same JSON: the model's format, if it is among them."""
+    found = detect(PLAIN, model=model)
+
+    assert found.format == name
+    assert {"openai", "anthropic", "mistral", "deepseek"} <= set(found.candidates)
+    told = f"the model speaks {name}"
+    assert (told in found.reason) == (model is not None and model[0] not in "u" and (
+        name != "openai" or model.startswith("gpt")
+    ))
+    assert detect({"messages": PLAIN, "model": model}).format == name
+
+
+@pytest.mark.parametrize("value", [[], {"messages": []}])
+def test_nothing_is_the_same_in_every_format(value: Any) -> None:
+    """There is nothing to be wrong about."""
+    assert detect(value).format == "openai"
+    assert detect(value, model="claude-haiku-4-5").format == "anthropic"
+
+
+def test_formats_that_would_differ_are_listed() -> None:
+    """The same keys, but what we would write back differs: the caller must say."""
+    calls = [{"function": {"name": "f", "arguments": {}}}]
+    with pytest.raises(AmbiguousFormatError) as caught:
+        detect(assistant(content=None, tool_calls=calls))
+
+    assert caught.value.candidates == ("openai", "mistral", "deepseek")
+    assert "pass format=" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "got NoneType"),
+        ("hello", "got str"),
+        ({}, "got dict"),
+        ({"prompt": "x"}, "an object with the keys prompt"),
+        ([1], "its first entry is int"),
+        ([{"role": "wizard"}], "its first entry is dict with the keys role"),
+    ],
+)
+def test_says_what_fits_no_format(value: Any, words: str) -> None:
+    """With the keys that were there."""
+    with pytest.raises(FormatError, match=words):
+        detect(value)
+
+
+@given(value=json_values | st.lists(json_values))
+def test_any_value_has_a_format_or_is_refused(value: Any) -> None:
+    """Nothing but a detection or a format error."""
+    try:
+        found = detect(value)
+    except FormatError:
+        return
+    assert found.format in FORMATS
+
+
+@pytest.mark.corpus
+@needs_corpus
+@pytest.mark.parametrize("name", ["openai-responses", "anthropic", "gemini", "bedrock"])
+def test_recorded_bodies_are_recognised(name: str) -> None:
+    """Every one, from its shape."""
+    for record in read_corpus(name):
+        assert detect(record["body"]).format == name, record["name"]
+
+
+@pytest.mark.corpus
+@needs_corpus
+def test_recorded_chats_are_recognised() -> None:
+    """Those of OpenAI's neighbours among them too; none is ambiguous."""
+    found = [detect(record["body"]).format for record in read_corpus("openai")]
+
+    assert found.count("openai") > 0.98 * len(found)
+    assert set(found) <= {"openai", "mistral", "deepseek", "anthropic"}
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Magistral-Medium", "mistral"),
+        ("codestral-latest", "mistral"),
+        ("anthropic.claude-v2", "bedrock"),
+        ("eu.anthropic.claude-sonnet-4-5", "bedrock"),
+        ("anthropic/claude-sonnet-4-5", "anthropic"),
+        ("qwen3", "openai"),
+        ("", "openai"),
+    ],
+)
+def test_models_have_a_format(model: str, name: str) -> None:
+    """By the first letters of their names, vendor prefixes aside."""
+    assert format_of_model(model) == name
+
+
+def test_unknown_formats_are_named() -> None:
+    """With those that there are."""
+    with pytest.raises(ValueError, match=r"no format 'opanai'; there are openai, "):
+        get_format("opanai")
+
+
+def test_formats_load_one_by_one() -> None:
+    """Asking for one loads no other provider's module."""
+    script = (
+        "import sys; from turnkeep.formats import get_format; get_format('ollama'); "
+        "print([m for m in sys.modules if 'gemini' in m or 'orion' in m or 'cattrs' in m])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
