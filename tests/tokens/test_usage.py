@@ -6,7 +6,6 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from turnkeep.errors import FormatError
 from turnkeep.tokens import Usage
@@ -190,9 +189,11 @@ class _AsAttrs:
     completion_tokens: int = 3
 
 
-class _AsModel(BaseModel):
-    prompt_tokens: int = 7
-    completion_tokens: int = 3
+class _AsModel:
+    """As pydantic's models are, which the SDKs use."""
+
+    def model_dump(self) -> dict[str, int]:
+        return {"prompt_tokens": 7, "completion_tokens": 3}
 
 
 class _AsSlots:
