@@ -65,6 +65,28 @@ def test_a_profile_can_be_given_as_it_is() -> None:
     assert [violation.rule for violation in found] == ["OL-s1"]
 
 
+def test_a_body_adapts_the_policy() -> None:
+    """What stands beside the list decides what must be kept of reasoning."""
+    claude = get_profile("anthropic", "claude-opus-5-5")
+    deepseek = get_profile("deepseek", "deepseek-v4")
+    enabled = {"thinking": {"type": "enabled"}}
+    disabled = {"thinking": {"type": "disabled"}}
+    lenient = {
+        "thinking": {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    }
+
+    assert claude.policy.binds_thinking
+    assert claude.policy_for(None) is claude.policy
+    assert claude.policy_for({}) == claude.policy
+    assert claude.policy_for(enabled).thinking_required_in_open_round
+    assert not claude.policy_for(lenient).binds_thinking
+    assert deepseek.policy.keeps_reasoning_of_tool_turns
+    assert deepseek.policy_for({}) == deepseek.policy
+    assert deepseek.policy_for(enabled).keeps_reasoning_of_tool_turns
+    assert not deepseek.policy_for(disabled).keeps_reasoning_of_tool_turns
+    assert get_profile("ollama").policy_for(enabled) == get_profile("ollama").policy
+
+
 @pytest.mark.parametrize(
     ("model", "version"),
     [

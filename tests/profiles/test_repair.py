@@ -362,8 +362,9 @@ def test_text_between_results_goes_behind_them() -> None:
 def test_empty_texts_go_and_signed_ones_stay() -> None:
     """An empty text beside others goes; one that carries a signature is no text."""
     signed = Text("", extra=freeze({"thoughtSignature": "s"}))
+    noted = Text("", extra=freeze({"note": "s"}))
     history = [
-        Message.user([Text("Hi"), Text("")], id="m0"),
+        Message.user([Text("Hi"), noted], id="m0"),
         Message.assistant([signed]),
         user(),
     ]
@@ -371,7 +372,38 @@ def test_empty_texts_go_and_signed_ones_stay() -> None:
     mended, report = repair_messages(history, profile=get_profile("gemini"))
 
     assert mended == [Message.user("Hi", id="m0"), *history[1:]]
-    assert str(report) == "m0 emptied: it has an empty text"
+    assert str(report) == "m0 emptied: it has an empty part"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"role": "assistant", "content": "Hi", "tool_calls": []},
+        {
+            "role": "assistant",
+            "content": [],
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "look", "arguments": "{}"},
+                }
+            ],
+        },
+    ],
+)
+def test_empty_arrays_go(entry: Any) -> None:
+    """`tool_calls: []` and `content: []` are left out, and nothing else changes."""
+    end = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+    wire = [{"role": "user", "content": "Go on."}, entry]
+    history = decode("openai", [*wire, end] if entry["tool_calls"] else wire)
+
+    mended, actions = mend("openai", history)
+
+    assert len(hard("openai", history)) == 1
+    assert hard("openai", mended) == []
+    assert actions == ["emptied"]
+    assert [m.content for m in mended] == [m.content for m in history]
 
 
 def test_pinned_empty_messages_stay() -> None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from . import _models
 from ._anthropic_blocks import check_block, check_message, is_directive
 from ._anthropic_edit import check_edit
@@ -18,7 +20,7 @@ from ._anthropic_turns import (
 )
 from ._base import Findings, Policy, Profile, Request, describe
 from ._images import check_images
-from ._shared import items, role_of
+from ._shared import inside, items, role_of
 
 MOST_MESSAGES = 100_000
 MOST_MARKS = 4
@@ -234,6 +236,17 @@ _TRIMS = (
 )
 
 
+def _adapt(policy: Policy, body: Mapping[str, Any]) -> Policy:
+    """By whether thinking is enabled, and what becomes of blocks bound elsewhere."""
+    thinking = inside(body, "thinking")
+    binding = inside(thinking, "block_binding")
+    if thinking.get("type") == "enabled":
+        policy = attrs.evolve(policy, thinking_required_in_open_round=True)
+    if binding.get("prefix_mismatch_behavior") == "drop_block":
+        policy = attrs.evolve(policy, binds_thinking=False, may_bind_thinking=False)
+    return policy
+
+
 def profile(model: str | None = None) -> Profile:
     """The profile of Anthropic's Messages API, for *model* where it is known."""
     binds = _models.binds_thinking(model)
@@ -261,6 +274,7 @@ def profile(model: str | None = None) -> Profile:
         ),
         check=check,
         check_edit=check_edit,
+        adapt=_adapt,
         model=model,
         trims=_TRIMS,
     )

@@ -110,6 +110,8 @@ class Policy:
     """A message of nothing but empty text counts as one without content."""
     text_refused: Literal["none", "empty", "blank"] = "none"
     """Which texts beside others are refused: none, empty ones, those of white space."""
+    empty_arrays_refused: frozenset[str] = frozenset()
+    """Keys (`tool_calls`, `content`) that may not hold an empty array."""
     blank_alone_refused: bool = False
     """A message of nothing but white space is refused."""
 
@@ -172,6 +174,9 @@ Check: TypeAlias = Callable[[Request, Findings], None]
 EditCheck: TypeAlias = Callable[[Request, Request, Findings], None]
 """Compares a trimmed request (first) with the one before it; linear in both."""
 
+Adapt: TypeAlias = Callable[[Policy, Mapping[str, Any]], Policy]
+"""Gives the policy for one request body: thinking on or off, say."""
+
 
 @attrs.frozen
 class Profile:
@@ -203,11 +208,20 @@ class Profile:
     check_edit: EditCheck | None = attrs.field(default=None, repr=False, eq=False)
     """Checks the (edit) rules."""
 
+    adapt: Adapt | None = attrs.field(default=None, repr=False, eq=False)
+    """Changes the policy by what a request body says beside its list."""
+
     model: str | None = None
     """The model its policy was made for."""
 
     trims: tuple[str, ...] = attrs.field(default=(), repr=False)
     """What trimming may break and what turnkeep does about it, for the manual."""
+
+    def policy_for(self, body: Mapping[str, Any] | None) -> Policy:
+        """The policy for a request whose body says *body* beside its list."""
+        if body is None or self.adapt is None:
+            return self.policy
+        return self.adapt(self.policy, body)
 
     def rule(self, number: str) -> Rule:
         """The rule *number*.

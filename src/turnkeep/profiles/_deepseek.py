@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from . import _models
 from ._base import Findings, Policy, Profile, Request, Rule, by_number
 from ._chat import check_messages, pairing_rules
@@ -185,6 +187,14 @@ _TRIMS = (
 )
 
 
+def _adapt(policy: Policy, body: Mapping[str, Any]) -> Policy:
+    """By whether the request switches thinking on or off."""
+    asked = inside(body, "thinking").get("type")
+    if asked not in ("enabled", "disabled"):
+        return policy
+    return attrs.evolve(policy, keeps_reasoning_of_tool_turns=asked == "enabled")
+
+
 def profile(model: str | None = None) -> Profile:
     """The profile of DeepSeek's chat API, for *model* where it is known."""
     return Profile(
@@ -197,10 +207,12 @@ def profile(model: str | None = None) -> Profile:
             results="after-call",
             keeps_reasoning_of_tool_turns=_models.deepseek_thinks(model) is not False,
             alternates=_models.is_old_reasoner(model),
+            empty_arrays_refused=frozenset({"tool_calls"}),
             empty_refused=frozenset({"system", "user", "assistant"}),
         ),
         check=check,
         check_edit=check_edit,
+        adapt=_adapt,
         model=model,
         trims=_TRIMS,
     )

@@ -218,6 +218,7 @@ def profile(model: str | None = None) -> Profile:
         rules=RULES,
         policy=Policy(
             results="after-call",
+            empty_arrays_refused=frozenset({"tool_calls", "content"}),
             empty_refused=frozenset({"system", "user", "assistant"}),
         ),
         check=check,

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from turnkeep.model import Block, Message, Role, Text, Thinking
+from turnkeep.model import Block, Message, Role, Text, Thinking, freeze
 
 from ._base import Policy
 
@@ -47,7 +47,7 @@ def mend_contents(
         if mended is message:
             out.append((index, message))
             continue
-        reason = "it has no content" if mended is None else "it has an empty text"
+        reason = "it has no content" if mended is None else "it has an empty part"
         action: Action = "dropped" if mended is None else "emptied"
         if message.pinned:
             action, reason = "kept", f"{reason}, but it is pinned"
@@ -76,16 +76,29 @@ def _mended(message: Message, policy: Policy) -> Message | None:
         blocks = blocks if any(text.text for text in texts) else ()
     if not blocks and (role in policy.empty_refused or message.content):
         return None
-    return (
-        message
-        if len(blocks) == len(message.content)
-        else message.evolve(content=blocks)
-    )
+    if len(blocks) < len(message.content):
+        message = message.evolve(content=blocks)
+    return _without_empty_arrays(message, policy)
+
+
+def _without_empty_arrays(message: Message, policy: Policy) -> Message:
+    """The message without `tool_calls: []`, and without `content: []` beside calls."""
+    refused = policy.empty_arrays_refused
+    if "tool_calls" in refused and message.extra.get("tool_calls") == ():
+        extra = {k: v for k, v in message.extra.items() if k != "tool_calls"}
+        message = message.evolve(extra=freeze(extra))
+    if "content" in refused and len(message.tool_calls) == len(message.content) > 0:
+        # How an empty array beside calls was spelled is in the layout alone.
+        was_list = message.layout is not None and message.layout.endswith(":list")
+        message = message.evolve(layout=None) if was_list else message
+    return message
 
 
 def _refused(block: Block, policy: Policy) -> bool:
-    if not isinstance(block, Text) or block.extra:
-        # An empty text may carry a signature.
+    if not isinstance(block, Text):
+        return False
+    if "thoughtSignature" in block.extra or "thought_signature" in block.extra:
+        # Gemini signs empty texts, and wants the signature back.
         return False
     if policy.text_refused == "blank":
         return not block.text.strip()
