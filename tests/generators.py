@@ -10,6 +10,7 @@ import attrs
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from turnkeep.errors import FormatError
 from turnkeep.model import (
     Block,
     Content,
@@ -25,7 +26,10 @@ from turnkeep.model import (
     ToolResult,
 )
 
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 """One transparent pixel."""
 
 PDF = "JVBERi0xLjQKJSBlbXB0eQo="
@@ -259,7 +263,7 @@ class _Story:
         return ToolCall(identity, self.draw(names), arguments)
 
     def answer(self, call: ToolCall) -> None:
-        flags = {}
+        flags: dict[str, Any] = {}
         if self.menu.pending and self.chance(5):
             flags = {self.draw(st.sampled_from(["pending", "interim"])): True}
             self.open.append(call)
@@ -299,7 +303,7 @@ def mangled(
     values: SearchStrategy[dict[str, Any]], keys: list[str]
 ) -> SearchStrategy[dict[str, Any]]:
     """JSON objects with a few keys changed to something else, dropped or added."""
-    junk = json_values | st.sampled_from(["", [], {}, None, 0])
+    junk: SearchStrategy[Any] = json_values | st.sampled_from(["", [], {}, None, 0])
 
     def change(value: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         return {**value, **changes}
@@ -310,6 +314,16 @@ def mangled(
     changes = st.dictionaries(st.sampled_from([*keys, "zz"]), junk, max_size=2)
     gone = st.sets(st.sampled_from(keys), max_size=1)
     return st.builds(drop, st.builds(change, values, changes), gone)
+
+
+def attempt(
+    decode: Callable[[Any, str], tuple[Message, ...]], entry: Any, path: str
+) -> tuple[Message, ...] | FormatError:
+    """The messages of *entry*, or the error that refuses it."""
+    try:
+        return decode(entry, path)
+    except FormatError as error:
+        return error
 
 
 def decoded(

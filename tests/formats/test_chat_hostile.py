@@ -143,7 +143,11 @@ OLLAMA: list[tuple[str, Any, str]] = [
     ("content is a number", {"role": "user", "content": 1}, ".content"),
     ("images are text", {"role": "user", "content": "", "images": PNG}, ".images"),
     ("images are a zero", {"role": "user", "content": "", "images": 0}, ".images"),
-    ("an image is null", {"role": "user", "content": "", "images": [None]}, ".images[0]"),
+    (
+        "an image is null",
+        {"role": "user", "content": "", "images": [None]},
+        ".images[0]",
+    ),
     (
         "truncated base64",
         {"role": "user", "content": "", "images": [PNG, PNG[:-3]]},

@@ -18,7 +18,7 @@ from tests.formats.wire_chat import (
     ollama_entries,
 )
 from tests.formats.wire_responses import items
-from tests.generators import decoded, mangled
+from tests.generators import attempt, decoded, mangled
 from tests.paths import needs_corpus, read_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format
@@ -43,13 +43,15 @@ def test_entries_come_back_equal(name: str, data: st.DataObject) -> None:
     """Whatever the spelling: key for key, and in one piece with their neighbours."""
     fmt = get_format(name)
     entries = data.draw(st.lists(ENTRIES[name], max_size=3))
-    try:
-        messages = decoded(fmt.decode, entries)
-    except FormatError as error:
-        # Some combinations of keys are nonsense; they must be refused, with a path.
-        assert error.path.startswith("$[")
-        return
+    found = [attempt(fmt.decode, e, f"$[{nth}]") for nth, e in enumerate(entries)]
+    # Some combinations of keys are nonsense; they must be refused, with a path.
+    for refused in (f for f in found if isinstance(f, FormatError)):
+        assert refused.path.startswith("$[")
+    pairs = zip(found, entries, strict=True)
+    read = [(f, entry) for f, entry in pairs if not isinstance(f, FormatError)]
+    messages = [message for made, _ in read for message in made]
 
+    entries = [entry for _, entry in read]
     assert same(fmt.encode(messages), entries)
     assert same([e for m in messages for e in fmt.encode([m])], entries)
 
@@ -63,12 +65,12 @@ def test_mangled_entries_come_back_equal_or_are_refused(
     """Wrong types, missing and additional keys: one error with a path, or no change."""
     fmt = get_format(name)
     entry = data.draw(mangled(ENTRIES[name], KEYS))
-    try:
-        messages = fmt.decode(entry, "$.messages[4]")
-    except FormatError as error:
-        assert error.path.startswith("$.messages[4]")
+    found = attempt(fmt.decode, entry, "$.messages[4]")
+
+    if isinstance(found, FormatError):
+        assert found.path.startswith("$.messages[4]")
     else:
-        assert same(fmt.encode(messages), [entry])
+        assert same(fmt.encode(found), [entry])
 
 
 @pytest.mark.corpus

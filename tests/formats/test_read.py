@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -86,7 +87,8 @@ def test_reads_json_lines_under_any_name(tmp_path: Path, name: str, pack: Any) -
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_reads_json(tmp_path: Path, pack: Any) -> None:
     """A list or a body, on one line or many."""
-    for value in (CHAT, {"messages": CHAT, "model": "m"}):
+    values: list[Any] = [CHAT, {"messages": CHAT, "model": "m"}]
+    for value in values:
         for indent in (None, 2):
             data = json.dumps(value, indent=indent).encode()
             assert read(file(tmp_path, "chat.json", pack(data))).value == value
@@ -94,7 +96,8 @@ def test_reads_json(tmp_path: Path, pack: Any) -> None:
 
 def test_tells_conversations_from_messages(tmp_path: Path) -> None:
     """A line may hold a message, or a whole list or body."""
-    for value in (CHAT, {"messages": CHAT}, {"input": "hi"}, {"body": {}}):
+    values: list[Any] = [CHAT, {"messages": CHAT}, {"input": "hi"}, {"body": {}}]
+    for value in values:
         line = json.dumps(value) + "\n"
         found = read(file(tmp_path, "many.jsonl", line * 3))
         assert found.shape == "conversations"
@@ -117,7 +120,7 @@ def test_reads_streams() -> None:
         stream = io.BytesIO(data)
         assert read(stream).value == CHAT
         assert not stream.closed
-        raw = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+        raw = io.BufferedReader(io.BytesIO(data))
         assert [line.value for line in read_entries(raw)] == CHAT
 
 
@@ -134,7 +137,9 @@ def test_names_the_damaged_line(tmp_path: Path) -> None:
     lines = read_entries(path)
 
     assert [next(lines).value, next(lines).value] == CHAT
-    with pytest.raises(FormatError, match=r"chat.jsonl, line 3: not JSON: it ends") as e:
+    with pytest.raises(
+        FormatError, match=r"chat.jsonl, line 3: not JSON: it ends"
+    ) as e:
         next(lines)
     assert e.value.path == "$[2]"
     with pytest.raises(FormatError, match=r"chat, line 3: not JSON"):
@@ -203,7 +208,5 @@ def test_never_holds_more_than_a_line() -> None:
 @given(st.binary(max_size=40))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Nothing but `FormatError`."""
-    try:
-        read(io.BytesIO(data))
-    except FormatError as error:
-        assert error.reason
+    with contextlib.suppress(FormatError):
+        assert read(io.BytesIO(data)).shape in {"json", "messages", "conversations"}

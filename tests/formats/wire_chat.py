@@ -55,7 +55,9 @@ _file = some(
         "file": st.fixed_dictionaries(
             {},
             optional={
-                "file_data": st.sampled_from([f"data:application/pdf;base64,{PDF}", ""]),
+                "file_data": st.sampled_from(
+                    [f"data:application/pdf;base64,{PDF}", ""]
+                ),
                 "file_id": st.sampled_from(["file-1", None]),
                 "filename": st.just("a.pdf"),
             },

@@ -57,7 +57,12 @@ reasoning = some(
     },
 )
 calls = some(
-    {"type": st.just("function_call"), "call_id": ids, "name": names, "arguments": said},
+    {
+        "type": st.just("function_call"),
+        "call_id": ids,
+        "name": names,
+        "arguments": said,
+    },
     {"namespace": st.just("ns"), **_status},
 ) | some(
     {"type": st.just("custom_tool_call"), "call_id": ids, "name": names, "input": said},
@@ -118,6 +123,4 @@ others = some(
     },
     {"role": st.just("developer"), "x": json_values, **_status},
 )
-items: SearchStrategy[Any] = (
-    messages | reasoning | calls | built_in | outputs | others
-)
+items: SearchStrategy[Any] = messages | reasoning | calls | built_in | outputs | others

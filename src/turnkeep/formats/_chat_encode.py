@@ -34,7 +34,7 @@ from turnkeep.model import (
 from ._base import is_own, layout_of
 from ._dialect import Dialect
 from ._ids import with_call_ids
-from ._shape import ResultText, compact
+from ._shape import ResultText, compact, json_text
 
 _PLAIN = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 _ASSISTANT_SIDE = (Role.ASSISTANT, Role.TOOL_CALL)
@@ -215,7 +215,7 @@ class _Writer:
         if len(blocks) == 1 and detail != "list":
             block = blocks[0]
             if isinstance(block, Json):
-                entry["content"] = compact(block.value)
+                entry["content"] = json_text(block.value)
                 return
             if isinstance(block, Text) and not (own and block.extra):
                 entry["content"] = block.text
@@ -229,7 +229,10 @@ class _Writer:
             and not (foreign and isinstance(block, Text) and not block.text)
             and (part := dialect.encode_part(block, dialect.name, own=own)) is not None
         ]
-        entry["content"] = parts or empty
+        if foreign and len(parts) == 1 and parts[0].keys() == {"type", "text"}:
+            entry["content"] = parts[0]["text"]
+        else:
+            entry["content"] = parts or empty
 
     def _call(self, call: ToolCall, *, own: bool, foreign: bool) -> dict[str, Any]:
         made: dict[str, Any] = {} if call.id is None else {"id": call.id}
@@ -320,7 +323,7 @@ def flagged(result: ToolResult, blocks: list[Block]) -> list[Block]:
     first = blocks[0] if blocks else Text("")
     rest = blocks[1:]
     if isinstance(first, Json):
-        first = Text(compact(first.value))
+        first = Text(json_text(first.value))
     elif not isinstance(first, Text):
         first, rest = Text(""), blocks
     text = ResultText(

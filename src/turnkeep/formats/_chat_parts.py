@@ -12,9 +12,9 @@ from turnkeep.model import Block, Document, FrozenDict, Image, Json, Opaque, Tex
 from ._shape import (
     as_object,
     as_text,
-    compact,
     frozen,
     frozen_object,
+    json_text,
     json_type,
     split_data_url,
 )
@@ -137,7 +137,7 @@ def _decode_file(part: dict[str, Any], path: str, name: str) -> Block:
 def text_part(block: Text | Json, *, own: bool) -> dict[str, Any]:
     """A text part that says *block*."""
     if isinstance(block, Json):
-        return {"type": "text", "text": compact(block.value)}
+        return {"type": "text", "text": json_text(block.value)}
     if own and is_refusal(block):
         return {"type": "refusal", "refusal": block.text}
     made = {"type": "text", "text": block.text}

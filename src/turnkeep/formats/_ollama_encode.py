@@ -97,7 +97,9 @@ class _Writer:
         return self.entries
 
 
-def _confused(links: Sequence[tuple[dict[str, Any], ToolCall | ToolResult]]) -> set[Any]:
+def _confused(
+    links: Sequence[tuple[dict[str, Any], ToolCall | ToolResult]],
+) -> set[Any]:
     """Names of tools whose results would not find their calls by name alone.
 
     Ids are written for those: newer servers know them, older ones skip them.

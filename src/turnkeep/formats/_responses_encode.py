@@ -25,7 +25,7 @@ from ._chat_encode import flagged
 from ._ids import with_call_ids
 from ._responses_items import CALLS, OUTPUT_OF, OUTPUTS, call_id_key
 from ._responses_parts import NAME, encode_part
-from ._shape import compact
+from ._shape import json_text
 
 _ROLES = {
     Role.SYSTEM: "system",
@@ -155,7 +155,7 @@ def _said_by(kind: str, blocks: list[Block], message: Message, detail: str) -> A
             if isinstance(first, Text):
                 return first.text
             if isinstance(first, Json):
-                return compact(first.value)
+                return json_text(first.value)
         own, native = is_own(message, NAME), not is_foreign(message)
         parts = [encode_part(b, "user", own=own, native=native) for b in blocks]
         return [part for part in parts if part is not None]
@@ -213,7 +213,7 @@ def _plain_text(blocks: list[Block], *, own: bool) -> str | None:
         return None
     block = blocks[0]
     if isinstance(block, Json):
-        return compact(block.value)
+        return json_text(block.value)
     if isinstance(block, Text) and not (own and block.extra):
         return block.text
     return None

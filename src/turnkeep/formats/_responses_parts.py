@@ -19,9 +19,9 @@ from ._chat_parts import image_url, is_refusal, media_type_of, refusal
 from ._shape import (
     as_object,
     as_text,
-    compact,
     frozen,
     frozen_object,
+    json_text,
     split_data_url,
 )
 
@@ -118,7 +118,7 @@ def encode_part(
         case Text() if own and is_refusal(block):
             return {"type": "refusal", "refusal": block.text}
         case Text() | Json():
-            text = block.text if isinstance(block, Text) else compact(block.value)
+            text = block.text if isinstance(block, Text) else json_text(block.value)
             made = {"type": text_type(role), "text": text, **extra}
             if not native and role == "assistant":
                 made.setdefault("annotations", [])

@@ -195,6 +195,11 @@ def check_base64(data: str, path: str) -> None:
         raise FormatError(reason, path)
 
 
+def json_text(value: Any) -> str:
+    """*value* as the text that stands for it, the same as `Message.text` has."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def compact(value: Any) -> str:
     """*value* as JSON text without white space, for text that holds JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
