@@ -55,8 +55,8 @@ def test_messages_till_a_limit() -> None:
     assert count_till(49, messages, request_counter()) is None
 
 
-@given(texts=TEXTS, threads=st.sampled_from([None, 1, 2, 3, 8]))
-def test_threads_change_nothing(texts: list[str], threads: int | None) -> None:
+@given(texts=TEXTS, threads=st.sampled_from([1, 2, 3, 8]))
+def test_threads_change_nothing(texts: list[str], threads: int) -> None:
     """Any number of threads counts the same, in the same order."""
     counter = ApproximateCounter()
 
@@ -69,7 +69,7 @@ def test_threads_change_nothing(texts: list[str], threads: int | None) -> None:
 def test_many_texts(counter: TextCounter) -> None:
     texts = [f"message {n} " * (n % 50) for n in range(5_000)]
 
-    assert count_many(texts, counter) == count_many(texts, counter, threads=1)
+    assert count_many(texts, counter, threads=2) == count_many(texts, counter)
 
 
 def test_many_messages() -> None:
