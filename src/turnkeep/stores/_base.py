@@ -1,0 +1,439 @@
+"""What a store promises, and the values it takes and gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
+
+import attrs
+
+from turnkeep.errors import FormatError, UnknownConversationError
+from turnkeep.model import EMPTY, FrozenDict, Message, PinScope, freeze
+
+MAX_ID: Final = 500
+"""Characters that an id may have: indexes of databases hold no longer ones."""
+
+MAX_MESSAGE_BYTES: Final = 64 << 20
+"""Bytes of JSON that one message may have: 64 MiB."""
+
+OPEN_STATES: Final = frozenset({None, "open", "pending", "interim"})
+"""States in which somebody still waits for a call."""
+
+_HALF = re.compile("[\ud800-\udfff]")
+_OUR_ID = re.compile(r"msg-([0-9]{1,15})")
+
+
+@attrs.frozen
+class Row:
+    """A message as a store keeps it."""
+
+    message: Message
+    """With its id, which is unique in its conversation."""
+    tokens: int = -1
+    """Its tokens; -1 where nobody has counted."""
+    counter: str | None = None
+    """Name of the counter that took `tokens`; a count of another is not reused."""
+
+
+@attrs.frozen
+class CallRecord:
+    """What is known about a tool call beyond its messages."""
+
+    message: str
+    """Id of the message that makes the call."""
+    position: int = 0
+    """Its place among that message's calls."""
+    state: str | None = None
+    """`resolved`, `cancelled`, `expired`, `abandoned`; none while it is awaited."""
+    since: datetime | None = None
+    expires_at: datetime | None = None
+    closed_at: datetime | None = None
+    waits_for: FrozenDict = attrs.field(default=EMPTY, converter=freeze)
+
+
+@attrs.frozen
+class Pin:
+    """A pin set or taken away."""
+
+    message: str
+    """Id of the message."""
+    scope: PinScope | None
+    """`None` unpins."""
+
+
+def _rows(values: Iterable[Row]) -> tuple[Row, ...]:
+    return tuple(values)
+
+
+def _pins(values: Iterable[Pin]) -> tuple[Pin, ...]:
+    return tuple(values)
+
+
+def _strs(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+def _callrecords(values: Iterable[CallRecord]) -> tuple[CallRecord, ...]:
+    return tuple(values)
+
+
+@attrs.frozen
+class Change:
+    """One write: removals first, then replacements, pins, new messages, calls, state.
+
+    All of it is done, or nothing.
+    """
+
+    append: tuple[Row, ...] = attrs.field(default=(), converter=_rows)
+    """New messages, in order."""
+    replace: tuple[Row, ...] = attrs.field(default=(), converter=_rows)
+    """Messages that take the place of those with their ids."""
+    pins: tuple[Pin, ...] = attrs.field(default=(), converter=_pins)
+    remove: tuple[str, ...] = attrs.field(default=(), converter=_strs)
+    """Ids of messages that go, with what is known about their calls."""
+    calls: tuple[CallRecord, ...] = attrs.field(default=(), converter=_callrecords)
+    """What is known about calls now; replaces what was known."""
+    state: FrozenDict = attrs.field(default=EMPTY, converter=freeze)
+    """Settings to set beside the messages; `None` removes one."""
+
+    @classmethod
+    def of_messages(
+        cls,
+        messages: Iterable[Message],
+        *,
+        tokens: Sequence[int] = (),
+        counter: str | None = None,
+    ) -> Self:
+        """A change that appends *messages*, with their *tokens* where known."""
+        batch = list(messages)
+        counts = list(tokens) or [-1] * len(batch)
+        rows = zip(batch, counts, strict=True)
+        return cls(append=tuple(Row(m, count, counter) for m, count in rows))
+
+
+@attrs.frozen
+class Snapshot:
+    """A conversation, or its newest part, as it was at one moment."""
+
+    id: str
+    version: int
+    serial: int
+    """The highest N of any `msg-N` ever used as an id, 0 for none."""
+    rows: tuple[Row, ...]
+    calls: tuple[CallRecord, ...]
+    state: FrozenDict = attrs.field(converter=freeze)
+    whole: bool = True
+    """Whether these are all of its messages."""
+    rows_read: int = 0
+    """How many messages were read to make it."""
+    damage: tuple[Damage, ...] = ()
+    """What a crash left behind and was passed over."""
+
+
+@attrs.frozen
+class Delta:
+    """What happened to a conversation since a version."""
+
+    version: int
+    serial: int
+    changes: Change
+    """What leads from that version to this one."""
+    reset: bool = False
+    """Whether that version is too old to tell: `changes` then holds everything."""
+
+
+@attrs.frozen
+class Info:
+    """One line about a conversation."""
+
+    id: str
+    version: int
+    messages: int
+    tokens: int
+    """Of the messages that have been counted."""
+    open_calls: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@attrs.frozen
+class Hit:
+    """A message that was found."""
+
+    conversation: str
+    row: Row
+
+    @property
+    def message(self) -> Message:
+        """The message itself."""
+        return self.row.message
+
+
+@attrs.frozen
+class Damage:
+    """Something in a store that is not as it was written."""
+
+    conversation: str | None
+    """Whose; `None` for the store itself."""
+    where: str
+    """A place: file and line, or table and row."""
+    reason: str
+    recovered: bool = False
+    """Whether nothing acknowledged is lost (a torn last line)."""
+
+
+MakeChange = Callable[[Delta], Change]
+"""Makes a write once what happened in between is known."""
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps conversations. Safe to use from several threads and processes.
+
+    Every write is durable when it returns. Every read is of one moment.
+    """
+
+    def create(self, conversation_id: str, change: Change = ...) -> int:
+        """Begin a conversation with *change*; returns its version.
+
+        Raises:
+            ConflictError: It exists already (`expected` is 0).
+        """
+        ...
+
+    def write(self, conversation_id: str, change: Change, *, expected: int) -> int:
+        """Make *change*, if the conversation is at version *expected*.
+
+        Costs the change, and the history once where messages go or change what they
+        are (calls, results, role).
+
+        Returns:
+            The new version.
+
+        Raises:
+            UnknownConversationError: There is no such conversation.
+            ConflictError: Somebody else wrote first; nothing is written.
+            DuplicateIdError: A new message's id is taken; nothing is written.
+            UnknownMessageError: A message to change is absent; nothing is written.
+        """
+        ...
+
+    def update(self, conversation_id: str, make: MakeChange, *, since: int) -> Delta:
+        """Hold everybody else off, tell *make* what is new, write what it makes.
+
+        What *make* raises is passed on, and nothing is written.
+
+        Returns:
+            What was written; `version` is the new one.
+        """
+        ...
+
+    def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
+        """Set settings without a new version: the last writer wins."""
+        ...
+
+    def read(self, conversation_id: str) -> Snapshot:
+        """The whole conversation; costs its length.
+
+        Raises:
+            UnknownConversationError: There is no such conversation.
+            CorruptStoreError: It is damaged.
+        """
+        ...
+
+    def read_tail(
+        self,
+        conversation_id: str,
+        *,
+        messages: int | None = None,
+        tokens: int | None = None,
+        held: bool = False,
+    ) -> Snapshot:
+        """The newest messages, without reading the rest.
+
+        Args:
+            conversation_id:
+                The conversation.
+            messages:
+                How many.
+            tokens:
+                Or how many tokens they hold together at least.
+            held:
+                Add what a window must hold: system messages, pinned ones, open calls,
+                each with its whole step and the user message of its turn.
+        """
+        ...
+
+    def read_messages(
+        self, conversation_id: str, message_ids: Iterable[str]
+    ) -> tuple[Row, ...]:
+        """Some messages, in the order of the history; unknown ids are left out."""
+        ...
+
+    def read_since(self, conversation_id: str, version: int) -> Delta:
+        """What happened since *version*; costs what happened."""
+        ...
+
+    def conversations(
+        self, *, contains: str = "", limit: int | None = None
+    ) -> tuple[Info, ...]:
+        """The conversations whose id contains a text, the last changed one first."""
+        ...
+
+    def search(
+        self, query: str, *, conversation_id: str | None = None, limit: int = 20
+    ) -> tuple[Hit, ...]:
+        """Messages that hold every word of *query*, the newest first."""
+        ...
+
+    def due(self, now: datetime) -> tuple[tuple[str, CallRecord], ...]:
+        """Awaited calls of all conversations whose deadline has passed at *now*."""
+        ...
+
+    def delete(self, conversation_id: str) -> bool:
+        """Delete a conversation; returns whether it was there."""
+        ...
+
+    def compact(self, conversation_id: str) -> None:
+        """Forget how it came to be as it is, and free the space."""
+        ...
+
+    def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
+        """What is damaged, in one conversation or in all; empty if nothing is."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Close when left."""
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        ...
+
+
+class AsyncStore(Protocol):
+    """`Store` for asyncio: the same methods, awaited."""
+
+    def create(self, conversation_id: str, change: Change = ...) -> Awaitable[int]:
+        """See `Store.create`."""
+        ...
+
+    def write(
+        self, conversation_id: str, change: Change, *, expected: int
+    ) -> Awaitable[int]:
+        """See `Store.write`."""
+        ...
+
+    def update(
+        self, conversation_id: str, make: MakeChange, *, since: int
+    ) -> Awaitable[Delta]:
+        """See `Store.update`."""
+        ...
+
+    def put_state(self, conversation_id: str, state: dict[str, Any]) -> Awaitable[None]:
+        """See `Store.put_state`."""
+        ...
+
+    def read(self, conversation_id: str) -> Awaitable[Snapshot]:
+        """See `Store.read`."""
+        ...
+
+    def read_tail(
+        self,
+        conversation_id: str,
+        *,
+        messages: int | None = None,
+        tokens: int | None = None,
+        held: bool = False,
+    ) -> Awaitable[Snapshot]:
+        """See `Store.read_tail`."""
+        ...
+
+    def read_messages(
+        self, conversation_id: str, message_ids: Iterable[str]
+    ) -> Awaitable[tuple[Row, ...]]:
+        """See `Store.read_messages`."""
+        ...
+
+    def read_since(self, conversation_id: str, version: int) -> Awaitable[Delta]:
+        """See `Store.read_since`."""
+        ...
+
+    def conversations(
+        self, *, contains: str = "", limit: int | None = None
+    ) -> Awaitable[tuple[Info, ...]]:
+        """See `Store.conversations`."""
+        ...
+
+    def search(
+        self, query: str, *, conversation_id: str | None = None, limit: int = 20
+    ) -> Awaitable[tuple[Hit, ...]]:
+        """See `Store.search`."""
+        ...
+
+    def due(self, now: datetime) -> Awaitable[tuple[tuple[str, CallRecord], ...]]:
+        """See `Store.due`."""
+        ...
+
+    def delete(self, conversation_id: str) -> Awaitable[bool]:
+        """See `Store.delete`."""
+        ...
+
+    def compact(self, conversation_id: str) -> Awaitable[None]:
+        """See `Store.compact`."""
+        ...
+
+    def check(
+        self, conversation_id: str | None = None
+    ) -> Awaitable[tuple[Damage, ...]]:
+        """See `Store.check`."""
+        ...
+
+    def close(self) -> Awaitable[None]:
+        """See `Store.close`."""
+        ...
+
+
+def is_id(value: str) -> bool:
+    """Whether every store can keep *value* as an id: see `checked_id`."""
+    return 0 < len(value) <= MAX_ID and "\0" not in value and not _HALF.search(value)
+
+
+def checked_id(value: str, what: Literal["conversation", "message"]) -> str:
+    """*value*, if every store can keep it as an id.
+
+    Raises:
+        FormatError: It is empty, longer than `MAX_ID`, or holds NUL or half a
+            character (a lone surrogate), which databases refuse.
+    """
+    if is_id(value):
+        return value
+    shown = repr(value if len(value) < 60 else f"{value[:57]}...")
+    reason = (
+        f"{what} id {shown} ({len(value)} characters) cannot be stored: an id has 1 to "
+        f"{MAX_ID} characters, no NUL and no lone surrogate"
+    )
+    raise FormatError(reason)
+
+
+def unknown(conversation_id: str) -> UnknownConversationError:
+    """The error for a conversation that is not there."""
+    return UnknownConversationError(conversation_id)
+
+
+def serial_of(message_id: str) -> int:
+    """The N of an id `msg-N`, 0 for any other."""
+    match = _OUR_ID.fullmatch(message_id)
+    return int(match[1]) if match else 0

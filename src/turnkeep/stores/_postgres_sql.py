@@ -1,0 +1,185 @@
+"""The tables of PostgreSQL, and how it says what SQLite says otherwise."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from turnkeep.errors import CorruptStoreError
+
+from ._sql import Query, Rows
+from ._sql_read import SEARCH_ROW
+
+SCHEMA: Final = 1
+"""Version of the tables, kept in the table `turnkeep`."""
+
+READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""A read sees one moment, however many statements it takes."""
+
+WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""A write locks its conversation's row first, and sees what was committed before."""
+
+_LOCK: Final = 0x74_6B_65_70
+# Advisory lock around the migration, so that two starting workers do not both do it.
+
+TABLES: Final = """
+CREATE TABLE conversations (
+  n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  version BIGINT NOT NULL,
+  floor BIGINT NOT NULL,
+  serial BIGINT NOT NULL,
+  next_seq BIGINT NOT NULL,
+  messages BIGINT NOT NULL,
+  tokens BIGINT NOT NULL,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL,
+  progress TEXT NOT NULL
+);
+CREATE TABLE states (
+  conversation BIGINT PRIMARY KEY REFERENCES conversations (n) ON DELETE CASCADE,
+  body TEXT NOT NULL
+);
+CREATE TABLE messages (
+  conversation BIGINT NOT NULL REFERENCES conversations (n) ON DELETE CASCADE,
+  version BIGINT NOT NULL,
+  seq BIGINT NOT NULL,
+  id TEXT NOT NULL,
+  kind SMALLINT NOT NULL,
+  step BIGINT NOT NULL,
+  turn BIGINT NOT NULL,
+  pin TEXT,
+  tokens BIGINT NOT NULL,
+  counter TEXT,
+  body TEXT NOT NULL,
+  PRIMARY KEY (conversation, seq),
+  UNIQUE (conversation, id)
+);
+CREATE INDEX held ON messages (conversation, seq) WHERE pin IS NOT NULL OR kind = 0;
+CREATE INDEX starts ON messages (conversation, seq) WHERE seq = turn;
+CREATE TABLE links (
+  conversation BIGINT NOT NULL,
+  step BIGINT NOT NULL,
+  seq BIGINT NOT NULL,
+  PRIMARY KEY (conversation, step, seq),
+  FOREIGN KEY (conversation, seq) REFERENCES messages (conversation, seq)
+    ON DELETE CASCADE
+);
+CREATE INDEX links_by_row ON links (conversation, seq);
+CREATE TABLE calls (
+  conversation BIGINT NOT NULL,
+  message_id TEXT NOT NULL,
+  position INTEGER NOT NULL,
+  state TEXT,
+  expires_at TEXT,
+  version BIGINT NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (conversation, message_id, position),
+  FOREIGN KEY (conversation, message_id) REFERENCES messages (conversation, id)
+    ON DELETE CASCADE
+);
+CREATE INDEX calls_by_version ON calls (conversation, version);
+CREATE INDEX calls_due ON calls (expires_at)
+  WHERE state IS NULL AND expires_at IS NOT NULL;
+CREATE TABLE changes (
+  conversation BIGINT NOT NULL REFERENCES conversations (n) ON DELETE CASCADE,
+  version BIGINT NOT NULL,
+  message_id TEXT NOT NULL,
+  removed INTEGER NOT NULL,
+  PRIMARY KEY (conversation, version, message_id, removed)
+);
+CREATE TABLE search_index (
+  conversation BIGINT NOT NULL,
+  seq BIGINT NOT NULL,
+  words TSVECTOR NOT NULL,
+  PRIMARY KEY (conversation, seq),
+  FOREIGN KEY (conversation, seq) REFERENCES messages (conversation, seq)
+    ON DELETE CASCADE
+);
+CREATE INDEX search_words ON search_index USING gin (words);
+"""
+
+
+class Postgres:
+    """How PostgreSQL says it."""
+
+    lock = " FOR UPDATE"
+    position = "strpos"
+
+    def index(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
+        """The words themselves, not what its parser would make of them."""
+        rows = [(n, seq, text.split(" ")) for seq, text in words if text]
+        if rows:
+            sql = "INSERT INTO search_index VALUES (?, ?, array_to_tsvector(?))"
+            yield Query(sql, rows, many=True)
+
+    def unindex(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
+        """By row; its own index knows the words."""
+        rows = [(n, seq) for seq, text in words if text]
+        if rows:
+            sql = "DELETE FROM search_index WHERE conversation = ? AND seq = ?"
+            yield Query(sql, rows, many=True)
+
+    def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
+        """The newest rows that hold every word."""
+        match = " & ".join(f"'{word}'" for word in words)  # letters and digits only
+        only, values = ("", ()) if n is None else (" AND s.conversation = ?", (n,))
+        return Query(
+            f"SELECT {SEARCH_ROW} FROM search_index s"  # noqa: S608
+            " JOIN messages m ON m.conversation = s.conversation AND m.seq = s.seq"
+            " JOIN conversations v ON v.n = m.conversation"
+            f" WHERE s.words @@ ?::tsquery{only}"
+            " ORDER BY s.conversation DESC, s.seq DESC LIMIT ?",
+            (match, *values, limit),
+        )
+
+
+def translated(query: Query) -> str:
+    """A statement with the placeholders of psycopg."""
+    return query.sql.replace("?", "%s")
+
+
+def path_to(schema: str) -> sql.Composed:
+    """The statement that makes a connection use *schema*."""
+    return sql.SQL("SET search_path TO {}").format(sql.Identifier(schema))
+
+
+def migrate(schema: str) -> Generator[tuple[Any, Sequence[Any]], Rows, None]:
+    """Make the schema and its tables, or bring them up to date.
+
+    Raises:
+        CorruptStoreError: A newer turnkeep made them.
+    """
+    yield "SELECT pg_advisory_xact_lock(%s)", (_LOCK,)
+    yield sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)), ()
+    yield "CREATE TABLE IF NOT EXISTS turnkeep (version INTEGER NOT NULL)", ()
+    found = yield "SELECT version FROM turnkeep", ()
+    version = found[0][0] if found else 0
+    if version > SCHEMA:
+        reason = (
+            f"schema {schema!r} was made by a newer turnkeep (tables {version}; this "
+            f"one knows {SCHEMA}): upgrade turnkeep"
+        )
+        raise CorruptStoreError(reason)
+    if version == 0:
+        yield TABLES, ()
+        yield "INSERT INTO turnkeep VALUES (%s)", (SCHEMA,)
+
+
+def told(error: psycopg.Error) -> Exception:
+    """What to raise for an error of PostgreSQL: Python's own where there is one."""
+    match error:
+        case psycopg.errors.DiskFull():
+            return OSError(errno.ENOSPC, f"the server's disk is full: {error}")
+        case psycopg.errors.ReadOnlySqlTransaction():
+            return OSError(errno.EROFS, f"the server is read-only: {error}")
+        case psycopg.errors.DataCorrupted() | psycopg.errors.IndexCorrupted():
+            return CorruptStoreError(str(error))
+        case psycopg.OperationalError():
+            return ConnectionError(f"PostgreSQL: {error}")
+        case _:
+            return error

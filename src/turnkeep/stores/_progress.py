@@ -1,0 +1,174 @@
+"""Which step and turn each stored message belongs to, known without the history.
+
+What decides where the next message goes is small: the calls that are still open, and
+whether the last message was the assistant's. It is kept beside a conversation, so that
+an append costs the open calls and not the history, and so that the newest part can be
+read with every call and result that belongs to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import attrs
+
+from turnkeep.errors import CorruptStoreError
+from turnkeep.turns import ASSISTANT, HIDDEN, USER, CallKey, Entry, Grouping
+
+
+class OpenPlace(NamedTuple):
+    """A call without a final result, and where it stands."""
+
+    seq: int
+    step: int
+    turn: int
+    position: int
+    id: str | None
+    name: str
+
+
+@attrs.frozen
+class Placed:
+    """Where a message belongs."""
+
+    seq: int
+    kind: int
+    step: int
+    """Number of its step's first message."""
+    turn: int
+    """Number of its step's turn's first message."""
+    links: tuple[int, ...] = ()
+    """Steps that cannot be read without this message, save those it directly follows."""
+
+
+@attrs.frozen
+class Progress:
+    """What must be known to place the next message."""
+
+    turn: int = -1
+    """First message of the newest turn; -1 in an empty conversation."""
+    step: int = -1
+    """First message of the newest step."""
+    turn_of_step: int = -1
+    run: int = -1
+    """The step that an assistant message would go on with; -1 for a new one."""
+    open: tuple[OpenPlace, ...] = ()
+
+    def advance(
+        self, entries: Iterable[tuple[int, Entry]]
+    ) -> tuple[list[Placed], Self]:
+        """Place messages, given by number and entry; costs them and the open calls."""
+        return _Placer(self).run(entries)  # type: ignore[return-value]
+
+    def dump(self) -> list[Any]:
+        """As JSON."""
+        places = [list(place) for place in self.open]
+        return [self.turn, self.step, self.turn_of_step, self.run, places]
+
+    @classmethod
+    def load(cls, value: Any) -> Self:
+        """What `dump` gave.
+
+        Raises:
+            CorruptStoreError: It is something else.
+        """
+        try:
+            turn, step, turn_of_step, run, places = value
+            made = tuple(OpenPlace(*place) for place in places)
+            numbers = [turn, step, turn_of_step, run]
+            numbers += [n for place in made for n in place[:4]]
+        except (TypeError, ValueError):
+            numbers = [None]
+        if not all(type(number) is int for number in numbers):
+            reason = f"the list of open calls is damaged: {str(value)[:80]}"
+            raise CorruptStoreError(reason)
+        return cls(turn, step, turn_of_step, run, made)
+
+
+class _Placer:
+    """Feeds a grouping that knows the open calls and nothing else of the past."""
+
+    def __init__(self, before: Progress) -> None:
+        self.turn, self.step = before.turn, before.step
+        self.turn_of_step, self.run_step = before.turn_of_step, before.run
+        self.grouping = Grouping()
+        self.places: list[OpenPlace | None] = []
+        """By message of the grouping: where its first call stands."""
+        self.numbers: list[int] = []
+        self.home: dict[int, tuple[int, int]] = {}
+        """By step of the grouping: our step and turn."""
+        self.positions: dict[tuple[int, int], int] = {}
+        self._seed(before)
+
+    def _seed(self, before: Progress) -> None:
+        last = -1
+        by_message: dict[int, list[OpenPlace]] = {}
+        for place in before.open:
+            by_message.setdefault(place.seq, []).append(place)
+        for seq, calls in by_message.items():
+            if calls[0].step != last:
+                # A user message between, so that steps do not run together.
+                self._add(-1, Entry(USER))
+            last = calls[0].step
+            entry = Entry(ASSISTANT, tuple(CallKey(c.id, c.name) for c in calls))
+            for nth, call in enumerate(calls):
+                self.positions[len(self.numbers), nth] = call.position
+            step = self._add(seq, entry)
+            self.home[step] = (last, calls[0].turn)
+        if before.run < 0 or before.run != last:
+            self._add(-1, Entry(USER))
+        if before.run >= 0 and before.run != last:
+            step = self._add(-1, Entry(ASSISTANT))
+            self.home[step] = (before.run, before.turn_of_step)
+
+    def _add(self, seq: int, entry: Entry) -> int:
+        self.numbers.append(seq)
+        return self.grouping.add(entry)
+
+    def run(
+        self, entries: Iterable[tuple[int, Entry]]
+    ) -> tuple[list[Placed], Progress]:
+        placed = [self._place(seq, entry) for seq, entry in entries]
+        return placed, Progress(
+            self.turn, self.step, self.turn_of_step, self.run_step, self._open()
+        )
+
+    def _place(self, seq: int, entry: Entry) -> Placed:
+        if entry.kind == HIDDEN and self.step >= 0:
+            # Shown beside the newest message, whichever that is.
+            return Placed(seq, HIDDEN, self.step, self.turn_of_step)
+        newest = self.step
+        theirs = self._add(seq, entry)
+        if theirs not in self.home:
+            if entry.kind == USER or self.turn < 0:
+                self.turn = seq
+            self.step, self.turn_of_step = seq, self.turn
+            self.home[theirs] = (seq, self.turn)
+            newest = seq
+        step, turn = self.home[theirs]
+        links = {self.home[other][0] for other in self._tied(theirs)} - {step}
+        if step != newest:
+            links.add(step)
+        self.run_step = step if entry.kind == ASSISTANT else -1
+        return Placed(seq, entry.kind, step, turn, tuple(sorted(links)))
+
+    def _tied(self, step: int) -> set[int]:
+        return self.grouping.ties.get(step, set())
+
+    def _open(self) -> tuple[OpenPlace, ...]:
+        made: list[OpenPlace] = []
+        for call in self.grouping.open_calls:
+            step, turn = self.home[self.grouping.step_of[call.message]]
+            key = (call.message, call.position)
+            made.append(
+                OpenPlace(
+                    self.numbers[call.message],
+                    step,
+                    turn,
+                    self.positions.get(key, call.position),
+                    call.id,
+                    call.name,
+                )
+            )
+        return tuple(made)

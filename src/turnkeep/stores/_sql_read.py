@@ -1,0 +1,299 @@
+"""What is read from a database: whole, in part, since a version, by words."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from datetime import datetime
+from typing import Any
+
+from turnkeep.model import FrozenDict
+
+from ._base import CallRecord, Change, Delta, Hit, Info, MakeChange, Row, Snapshot
+from ._codec import load_call, stamp
+from ._sql import (
+    M_ROW,
+    NEW_ROWS,
+    ROW,
+    Dialect,
+    Head,
+    Query,
+    Rows,
+    Writer,
+    all_rows,
+    batched,
+    decoded,
+    head,
+    possible,
+    progress_of,
+    raw,
+    state_of,
+)
+from ._sql import (
+    put_state as merge_state,
+)
+from ._tail import (
+    Ask,
+    Fixed,
+    Forward,
+    LinksFrom,
+    LinksOf,
+    Newest,
+    NextTurn,
+    Numbered,
+    RawRow,
+    select,
+)
+from ._words import split
+
+_ROWS = f"SELECT {ROW} FROM messages WHERE conversation = ?"  # noqa: S608
+
+
+def read(conversation_id: str) -> Generator[Query, Rows, Snapshot]:
+    """The whole conversation."""
+    found = yield from head(conversation_id)
+    return (yield from _whole(found))
+
+
+def _whole(found: Head) -> Generator[Query, Rows, Snapshot]:
+    rows = yield from all_rows(found.n)
+    calls = yield from calls_of(found)
+    state = yield from state_of(found.n, found.id)
+    return Snapshot(
+        found.id,
+        found.version,
+        found.serial,
+        tuple(decoded(row, found.id) for row in rows),
+        calls,
+        state,
+        rows_read=len(rows),
+    )
+
+
+def calls_of(found: Head, since: int = -1) -> Generator[Query, Rows, tuple[Any, ...]]:
+    rows = yield Query(
+        "SELECT body FROM calls WHERE conversation = ? AND version > ?"
+        " ORDER BY message_id, position",
+        (found.n, since),
+    )
+    return tuple(load_call(row[0], f"calls of {found.id!r}") for row in rows)
+
+
+def read_tail(
+    conversation_id: str, messages: int | None, tokens: int | None, held: bool
+) -> Generator[Query, Rows, Snapshot]:
+    """The newest messages, and what a window must hold."""
+    found = yield from head(conversation_id)
+    selecting = select(
+        found.progress, found.messages, messages=messages, tokens=tokens, held=held
+    )
+    answer: Any = None
+    while True:
+        try:
+            ask = selecting.send(answer)
+        except StopIteration as stop:
+            chosen = stop.value
+            break
+        answer = yield from _answer(found.n, ask)
+    rows = tuple(decoded(row, found.id) for row in chosen.rows)
+    calls: list[CallRecord] = []
+    for marks, part in batched(
+        row.message.id for row in rows if row.message.tool_calls
+    ):
+        bodies = yield Query(
+            "SELECT body FROM calls WHERE conversation = ?"  # noqa: S608
+            f" AND message_id IN ({marks}) ORDER BY message_id, position",
+            (found.n, *part),
+        )
+        calls += (load_call(row[0], f"calls of {found.id!r}") for row in bodies)
+    state = yield from state_of(found.n, found.id)
+    return Snapshot(
+        found.id,
+        found.version,
+        found.serial,
+        rows,
+        tuple(calls),
+        state,
+        chosen.whole,
+        chosen.read,
+    )
+
+
+def _answer(n: int, ask: Ask) -> Generator[Query, Rows, list[Any]]:
+    links = "SELECT step, seq FROM links WHERE conversation = ?"
+    match ask:
+        case Newest(before, limit):
+            where = "" if before is None else " AND seq < ?"
+            values = (n, limit) if before is None else (n, before, limit)
+            return raw(
+                (yield Query(f"{_ROWS}{where} ORDER BY seq DESC LIMIT ?", values))
+            )
+        case Forward(start, limit):
+            sql = f"{_ROWS} AND seq >= ? ORDER BY seq LIMIT ?"
+            return raw((yield Query(sql, (n, start, limit))))
+        case Fixed():
+            # The condition of the index `held`, word for word.
+            sql = f"{_ROWS} AND (pin IS NOT NULL OR kind = 0) ORDER BY seq"
+            return raw((yield Query(sql, (n,))))
+        case NextTurn(after):
+            # The condition of the index `starts`, word for word.
+            sql = (
+                "SELECT seq, turn FROM messages WHERE conversation = ? AND seq > ?"
+                " AND seq = turn ORDER BY seq LIMIT 1"
+            )
+            return (yield Query(sql, (n, after)))
+        case Numbered(seqs):
+            found = yield from _in(f"{_ROWS} AND seq", n, seqs)
+            return raw(found)
+        case LinksOf(steps):
+            return (yield from _in(f"{links} AND step", n, steps))
+        case LinksFrom(None, seqs):
+            return (yield from _in(f"{links} AND seq", n, seqs))
+        case LinksFrom(start):
+            return (yield Query(f"{links} AND seq >= ?", (n, start)))
+
+
+def _in(sql: str, n: int, values: Iterable[int]) -> Generator[Query, Rows, Rows]:
+    found: Rows = []
+    for marks, part in batched(values):
+        found += yield Query(f"{sql} IN ({marks})", (n, *part))
+    return found
+
+
+def read_messages(
+    conversation_id: str, message_ids: Iterable[str]
+) -> Generator[Query, Rows, tuple[Row, ...]]:
+    """Some messages by their ids."""
+    found = yield from head(conversation_id)
+    rows: list[RawRow] = []
+    for marks, part in batched(possible(message_ids)):
+        rows += raw((yield Query(f"{_ROWS} AND id IN ({marks})", (found.n, *part))))
+    rows.sort()
+    return tuple(decoded(row, conversation_id) for row in rows)
+
+
+def read_since(conversation_id: str, version: int) -> Generator[Query, Rows, Delta]:
+    """What happened since a version."""
+    found = yield from head(conversation_id)
+    return (yield from since(found, version))
+
+
+def since(found: Head, version: int) -> Generator[Query, Rows, Delta]:
+    """What happened to a conversation since a version."""
+    if not found.floor <= version <= found.version:
+        whole = yield from _whole(found)
+        everything = Change(append=whole.rows, calls=whole.calls, state=whole.state)
+        return Delta(found.version, found.serial, everything, reset=True)
+    if version == found.version:
+        return Delta(found.version, found.serial, Change())
+    fresh = raw((yield Query(NEW_ROWS.format(ROW), (found.n, found.n, version))))
+    touched = yield Query(
+        "SELECT message_id, removed FROM changes WHERE conversation = ?"
+        " AND version > ? ORDER BY version",
+        (found.n, version),
+    )
+    removed = tuple(dict.fromkeys(row[0] for row in touched if row[1]))
+    new = {row.id for row in fresh}
+    changed = {row[0] for row in touched if not row[1]} - new
+    replaced: list[RawRow] = []
+    for marks, part in batched(sorted(changed)):
+        values = (found.n, *part)
+        replaced += raw((yield Query(f"{_ROWS} AND id IN ({marks})", values)))
+    replaced.sort()
+    calls = yield from calls_of(found, version)
+    return Delta(
+        found.version,
+        found.serial,
+        Change(
+            append=tuple(decoded(row, found.id) for row in fresh),
+            replace=tuple(decoded(row, found.id) for row in replaced),
+            remove=removed,
+            calls=calls,
+        ),
+    )
+
+
+def update(
+    dialect: Dialect, conversation_id: str, make: MakeChange, version: int
+) -> Generator[Query, Rows, Delta]:
+    """Tell *make* what is new since a version, and write what it makes."""
+    before = yield from head(conversation_id, dialect.lock)
+    news = yield from since(before, version)
+    change = make(news)
+    written = yield from Writer(dialect, before, change).run()
+    return Delta(written, before.serial, change)
+
+
+def conversations(
+    dialect: Dialect, contains: str, limit: int | None
+) -> Generator[Query, Rows, tuple[Info, ...]]:
+    """The conversations, the last changed one first."""
+    where, values = "", []
+    if contains:
+        where, values = f" WHERE {dialect.position}(id, ?) > 0", [contains]
+    rows = yield Query(
+        "SELECT id, version, messages, tokens, progress, created_at, updated_at"  # noqa: S608
+        f" FROM conversations{where} ORDER BY updated_at DESC, id LIMIT ?",
+        (*values, 2**62 if limit is None else limit),
+    )
+    return tuple(
+        Info(
+            row[0],
+            row[1],
+            row[2],
+            row[3],
+            len(progress_of(row[4], row[0]).open),
+            datetime.fromisoformat(row[5]),
+            datetime.fromisoformat(row[6]),
+        )
+        for row in rows
+    )
+
+
+def search(
+    dialect: Dialect, query: str, conversation_id: str | None, limit: int
+) -> Generator[Query, Rows, tuple[Hit, ...]]:
+    """Messages that hold every word, the newest first."""
+    n = None
+    if conversation_id is not None:
+        n = (yield from head(conversation_id)).n
+    words = split(query)
+    if not words:
+        return ()
+    found = yield dialect.search(words, n, limit)
+    return tuple(Hit(row[0], decoded(RawRow(*row[1:]), row[0])) for row in found)
+
+
+def due(now: datetime) -> Generator[Query, Rows, tuple[tuple[str, CallRecord], ...]]:
+    """Awaited calls whose deadline has passed, the earliest first."""
+    rows = yield Query(
+        "SELECT v.id, v.progress, m.seq, c.position, c.body FROM calls c"
+        " JOIN conversations v ON v.n = c.conversation"
+        " JOIN messages m ON m.conversation = c.conversation AND m.id = c.message_id"
+        " WHERE c.expires_at <= ? AND c.state IS NULL ORDER BY c.expires_at, v.id",
+        (stamp(now),),
+    )
+    made: list[tuple[str, CallRecord]] = []
+    for conversation_id, progress, seq, position, body in rows:
+        opened = progress_of(progress, conversation_id).open
+        if any((place.seq, place.position) == (seq, position) for place in opened):
+            made.append((conversation_id, load_call(body, "calls")))
+    return tuple(made)
+
+
+def put_state(
+    dialect: Dialect, conversation_id: str, state: FrozenDict
+) -> Generator[Query, Rows, None]:
+    """Set settings without a new version."""
+    found = yield from head(conversation_id, dialect.lock)
+    yield from merge_state(found.n, state)
+
+
+def compact(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, None]:
+    """Forget which messages changed when."""
+    found = yield from head(conversation_id, dialect.lock)
+    yield Query("DELETE FROM changes WHERE conversation = ?", (found.n,))
+    yield Query("UPDATE conversations SET floor = version WHERE n = ?", (found.n,))
+
+
+SEARCH_ROW = f"v.id, {M_ROW}"
+"""Columns that a search gives: `v` is the conversation, `m` the message."""
