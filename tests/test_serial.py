@@ -1,5 +1,6 @@
 """Tests for `turnkeep.serial`."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -122,6 +123,11 @@ def test_cycles_and_depth_are_refused(either: str) -> None:
     for _ in range(100_000):
         deep = [deep]
 
+    knot: Any = [float("nan")]
+    knot.append(knot)
+
+    with pytest.raises(errors.FormatError, match="nan is not JSON"):
+        serial.dumps(knot)
     for value in (cycle, deep):
         with pytest.raises(errors.FormatError, match="nested deeper than 200"):
             serial.dumps(value)
@@ -164,6 +170,22 @@ def test_good_bytes_load(either: str) -> None:
     assert serial.loads("[1]") == [1], either
 
 
+def test_a_machine_without_orjson_is_noticed_at_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Everything then goes through `json`."""
+    had = _bytes.native
+    try:
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "orjson", None)
+            importlib.reload(_bytes)
+        assert _bytes.native is None
+        assert serial.loads(serial.dumps({"a": [1.5]})) == {"a": [1.5]}
+    finally:
+        importlib.reload(_bytes)
+    assert _bytes.native is had
+
+
 def test_size_is_limited() -> None:
     """By default to 1 GiB; `None` takes any."""
     with pytest.raises(
@@ -173,6 +195,22 @@ def test_size_is_limited() -> None:
 
     assert serial.loads(b"[10]", max_bytes=None) == [10]
     assert serial.MAX_BYTES == 2**30
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    """And no temporary one."""
+    path = tmp_path / "a.json"
+    serial.write_atomic(path, b"old")
+
+    with pytest.raises(TypeError):
+        serial.write_atomic(path, "text")  # type: ignore[arg-type]
+
+    assert path.read_bytes() == b"old"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+    path.chmod(0o640)
+    serial.write_atomic(path, b"new")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
 
 
 # Documents
@@ -413,6 +451,16 @@ def test_the_reserved_key_cannot_be_smuggled_in(entry: Any) -> None:
         serial.load_message(entry)
 
     assert caught.value.path == f"$.metadata.{serial.UNKNOWN}"
+
+
+def test_the_reserved_key_with_another_meaning_is_ordinary_metadata() -> None:
+    """A host that uses it for something else gets it back."""
+    entry = {"role": "user", "metadata": {serial.UNKNOWN: 5}}
+
+    message = serial.load_message(entry)
+
+    assert message.metadata == {serial.UNKNOWN: 5}
+    assert serial.dump_message(message) == entry
 
 
 def test_migrations_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,6 +213,7 @@ def test_losses_name_what_does_not_fit() -> None:
         "the seal of reasoning",
     ]
     assert LELLM.losses(LELLM.decode(ASSISTANT)[0]) == []
+    assert LELLM.losses(LELLM.decode(USER)[0]) == []
 
 
 @pytest.mark.parametrize(

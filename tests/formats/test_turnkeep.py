@@ -231,6 +231,7 @@ def _user(*blocks: Any) -> dict[str, Any]:
         ({"role": "user", "id": 5}, ".id"),
         ({"role": "user", "timestamp": "2026-01-01T00:00:00"}, ".timestamp"),
         ({"role": "user", "timestamp": "soon"}, ".timestamp"),
+        ({"role": "user", "timestamp": 5}, ".timestamp"),
         ({"role": "user", "token_count": True}, ".token_count"),
         ({"role": "user", "pinned": 1}, ".pinned"),
         ({"role": "user", "pin_scope": "all"}, ".pin_scope"),

@@ -73,6 +73,7 @@ def test_order_of_keys_and_kind_of_array_do_not_matter() -> None:
     assert freeze([1]) != 5
     assert freeze({"a": 1}) != 5
     assert left == left  # noqa: PLR0124 - identity is its own path
+    assert left["b"] == left["b"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from turnkeep.errors import FormatError
 from ._blocks import Block, Thinking, ToolCall, ToolResult
 from ._message import Message, Role
 
+_MODEL_SIDE = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
+
 
 def validate(message: Message) -> None:
     """Check what one message must never hold, whatever its format.
@@ -18,21 +20,16 @@ def validate(message: Message) -> None:
     Raises:
         FormatError: With the detail as its `reason`, and the path of the block.
     """
-    match message.role:
-        case Role.TOOL_RESULT:
-            _validate_result(message)
-        case Role.ASSISTANT | Role.TOOL_CALL:
-            for nth, block in enumerate(message.content):
-                if isinstance(block, ToolCall) and not block.id:
-                    detail = f"the call of {block.name!r} has no id"
-                    raise FormatError(detail, f"$.content[{nth}].id")
-        case Role.USER:
-            for nth, block in enumerate(message.content):
-                if isinstance(block, Thinking):
-                    detail = "a user message cannot hold reasoning"
-                    raise FormatError(detail, f"$.content[{nth}]")
-        case Role.SYSTEM:
-            pass
+    if message.role is Role.TOOL_RESULT:
+        _validate_result(message)
+        return
+    for nth, block in enumerate(message.content):
+        if message.role in _MODEL_SIDE and isinstance(block, ToolCall) and not block.id:
+            detail = f"the call of {block.name!r} has no id"
+            raise FormatError(detail, f"$.content[{nth}].id")
+        if message.role is Role.USER and isinstance(block, Thinking):
+            detail = "a user message cannot hold reasoning"
+            raise FormatError(detail, f"$.content[{nth}]")
 
 
 def _validate_result(message: Message) -> None:

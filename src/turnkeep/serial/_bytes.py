@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -163,18 +164,16 @@ def _check(value: Any) -> bool:
 
 def _misfit(root: Any, holder: Any, reason: str, item: Any = None) -> FormatError:
     """The error for *item* of *holder*, with its path from *root*."""
-    todo: list[tuple[str, Any]] = [("$", root)]
-    while todo:
-        path, value = todo.pop()
-        if value is item and item is not None:
-            return FormatError(reason, path)
-        if value is holder and item is None:
+    # Breadth first, so that a cycle on the way cannot keep it from arriving.
+    todo: deque[tuple[str, Any]] = deque([("$", root)])
+    while True:
+        path, value = todo.popleft()
+        if value is (holder if item is None else item):
             return FormatError(reason, path)
         if isinstance(value, dict):
             todo += [(f"{path}.{key}", v) for key, v in value.items()]
         elif isinstance(value, (list, tuple)):
             todo += [(f"{path}[{nth}]", v) for nth, v in enumerate(value)]
-    return FormatError(reason)
 
 
 def _as_list(value: Any) -> list[Any]:
