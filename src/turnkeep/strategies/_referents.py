@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 _RUN = re.compile(r"[\w@~./\\][\w@~./\\:#+-]*\w|\w")
 _PARTS = re.compile(r"[\w@~-][\w@~./\\+-]*\w")
-_QUOTED = re.compile(r'"([^"\n\\]{2,80})"(?!\s*:)|`([^`\n]{2,80})`')
+# The keys of JSON are matched, so that the quotes of keys and values stay in step.
+_QUOTED = re.compile(
+    r'"[^"\n\\]{0,80}"\s*:|"([^"\n\\]{2,80})"|`([^`\n]{2,80})`'
+)
 _CAMEL = re.compile(r"[a-z0-9][A-Z]")
 _LONG = 200
 """Characters above which a text is prose or code rather than a value."""

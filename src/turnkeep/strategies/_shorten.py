@@ -103,9 +103,9 @@ def beginning(text: str, whole: int, limit: int, measure: Callable[[str], int]) 
     """
     room = len(text) * limit // whole
     for _ in range(_TRIES):
-        made = text[:room].rsplit(None, 1)[0] if room < len(text) else text
+        made = (text[:room].rsplit(None, 1) or [""])[0]
         tokens = measure(made)
         if tokens <= limit:
             return made
-        room = min(room * limit // tokens, len(made) - 1)
+        room = max(min(room * limit // tokens, len(made) - 1), 0)
     return text[: max(limit // 4, 1)]
