@@ -389,6 +389,24 @@ def test_ids_that_are_no_text_pair_with_nothing() -> None:
     assert rules("bedrock", body) == ["BR-09", "BR-09"]
 
 
+def test_broken_ids_and_starts_in_anthropic_lists() -> None:
+    """Ids that are no text, and a list that starts inside a round, are no crash."""
+    server = {"type": "server_tool_use", "id": None, "name": "x", "input": {}}
+    odd = an.body(an.u(), an.a(an.use()), an.u(an.result(7), an.result()))
+    cut = an.body(*an.THOUGHT["messages"][2:], thinking=an.ENABLED)
+
+    assert rules("anthropic", [an.u(), an.a(server, an.text()), an.u()]) == ["AN-15"]
+    assert rules("anthropic", odd) == ["AN-15", "AN-11"]
+    assert rules("anthropic", cut) == ["AN-11"]
+
+
+def test_deepseek_takes_parts_that_are_no_images() -> None:
+    """DS-06 is about images alone."""
+    part = {"type": "text", "text": "x"}
+
+    assert rules("deepseek", [oc.u(), oc.a([part]), oc.u()]) == []
+
+
 def test_values_beyond_json_are_described() -> None:
     """A caller's mistake in Python is shown as what it is."""
     found = check_request([{"role": b"user", "content": 1.5}], format="openai")

@@ -484,6 +484,45 @@ def test_neighbours_that_are_new_are_left_to_the_format() -> None:
     assert hard("bedrock", history) == []
 
 
+def test_a_call_at_the_end_is_closed_behind_its_run() -> None:
+    """The result comes last, where nothing else follows."""
+    mended, actions = mend("anthropic", [user(), calling("c1"), calling("c2")], "c1")
+
+    assert actions == ["closed"]
+    assert mended[-1].tool_results[0].tool_call_id == "c1"
+
+
+def test_texts_of_both_sides_are_not_neighbours() -> None:
+    """Only entries of one side are joined, and system text is none."""
+    history = decode(
+        "bedrock",
+        [
+            {"role": "user", "content": [{"text": "a"}]},
+            {"role": "assistant", "content": [{"text": "b"}]},
+        ],
+    )
+    spoken = [history[0], Message.system("s"), *history]
+
+    assert mend("bedrock", spoken) == (spoken, [])
+
+
+def test_text_that_shares_an_entry_with_results_stays() -> None:
+    """Results and text of one user message are one message already."""
+    use = {"toolUseId": "c1", "name": "look", "input": {}}
+    result = {"toolUseId": "c1", "content": [{"text": "1"}]}
+    history = decode(
+        "bedrock",
+        [
+            {"role": "user", "content": [{"text": "a"}]},
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": result}, {"text": "Go on."}]},
+        ],
+    )
+
+    assert len(history) == 4
+    assert mend("bedrock", history) == (history, [])
+
+
 def test_results_behind_results_of_another_round_stay() -> None:
     """Only the run of the call that moved results follow is looked at."""
     history = [
