@@ -1,5 +1,6 @@
 """The contracts on imports name every sibling there is."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -33,3 +34,18 @@ def test_every_sibling_is_held_apart(package: str, modules: set[str]) -> None:
     held = contracts()[f"{package.capitalize()} do not know each other"]
 
     assert held == {f"turnkeep.{package}.{module}" for module in modules}
+
+
+def test_every_layer_is_explained() -> None:
+    """The page for contributors has a row for each layer, in the same order."""
+    config: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (layers,) = [
+        contract["layers"]
+        for contract in config["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    ]
+    expected = [sorted(re.findall(r"\w+", layer)) for layer in layers]
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+
+    assert [sorted(re.findall(r"\w+", row)) for row in rows] == expected

@@ -68,9 +68,38 @@ def test_several_stand_ins_are_summed_up() -> None:
     assert "5 stand-ins for open calls: wait (call_0), wait (call_1), " in result.stderr
 
 
+def test_what_a_strategy_adds_is_reported() -> None:
+    """A digest of what went is named with its first words."""
+    strategy = "digest | oldest-turns"
+
+    result = run("fit", EXAMPLE, "-n", "3500", "--strategy", strategy)
+
+    assert "adds" in result.stderr
+    assert "digest: " in result.stderr
+
+
 def test_calls_in_the_way_name_the_way_out() -> None:
     """Where open calls fill the budget, the line says how to let them go."""
-    assert "--no-pending" in run("fit", EXAMPLE, "-n", "100").stderr
+    function = {"name": "write", "arguments": json.dumps({"text": "long " * 900})}
+    call = {"id": "c1", "type": "function", "function": function}
+    history = chat(2)
+    history[2] = {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    pending = run("fit", "-", "-n", "500", stdin=json.dumps(history))
+    free = run("fit", "-", "-n", "500", "--no-pending", stdin=json.dumps(history))
+
+    assert pending.exit_code == 3
+    assert pending.stderr.endswith("any more: --no-pending.\n")
+    assert free.exit_code == 0
+
+
+def test_a_strategy_that_offers_too_little_names_the_way_out() -> None:
+    """Where another strategy could go on, the line says how."""
+    result = run("fit", EXAMPLE, "-n", "3500", "--strategy", "strip-thinking")
+
+    assert result.exit_code == 3
+    assert "| oldest-turns | oldest-steps" in result.stderr
+    assert "--strategy" not in run("fit", EXAMPLE, "-n", "100").stderr
 
 
 def test_quiet_says_nothing_on_stderr() -> None:

@@ -1,11 +1,17 @@
 """Tests for `turnkeep.cli._guard`: exit codes of what goes wrong."""
 
+import io
 import json
+import sys
 
 import pytest
+import typer
 
 from tests.cli.running import EXAMPLE, run
 from turnkeep import api
+from turnkeep.cli import _request
+from turnkeep.cli._files import Source
+from turnkeep.cli._guard import guarded
 
 
 @pytest.fixture
@@ -46,3 +52,42 @@ def test_a_fault_of_ours_in_json() -> None:
 
     assert result.exit_code == 70
     assert json.loads(result.stdout)["error"]["type"] == "IndexError"
+
+
+@pytest.mark.parametrize("end", [typer.Exit(1), typer.Abort(), typer.BadParameter("x")])
+def test_a_commands_own_end_is_left_alone(end: Exception) -> None:
+    """A command may choose its code, and refuse a parameter."""
+
+    @guarded
+    def command() -> None:
+        raise end
+
+    with pytest.raises(type(end)) as caught:
+        command()
+
+    assert caught.value is end
+
+
+class Terminal(io.StringIO):
+    """Text that a terminal would have shown."""
+
+    def isatty(self) -> bool:
+        """Claim to be one."""
+        return True
+
+
+def test_long_counts_show_their_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, for large inputs; nowhere else."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+
+    with _request.progress(Source("short.json", [], size=100), 10) as advance:
+        advance(10)
+    assert terminal.getvalue() == ""
+
+    with _request.progress(Source("long.json", [], size=10**9), 300) as advance:
+        for done in range(1, 301):
+            advance(done)
+    assert "counting long.json" in terminal.getvalue()
+    assert "300/300" in terminal.getvalue()

@@ -139,12 +139,19 @@ def test_a_broken_installation_is_not_a_missing_extra() -> None:
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     """`turnkeep show ... | head` ends in silence."""
     path = save(tmp_path / "long.json", chat(3000, size=2))
-    command = f"'{sys.executable}' -m turnkeep.cli show '{path}' | head -n 1"
-
-    done = subprocess.run(  # noqa: S602 - a pipe needs a shell; our own command
-        command, shell=True, capture_output=True, check=False
+    command = (
+        f"set -o pipefail; '{sys.executable}' -m turnkeep.cli show '{path}' | head -n 1"
     )
 
+    done = subprocess.run(  # noqa: S602 - a pipe needs a shell; our own command
+        command,
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 0
     assert done.stdout.count(b"\n") == 1
     assert done.stderr == b""
 

@@ -78,6 +78,14 @@ def glyphs_for(console: Console) -> Glyphs:
     return Glyphs()
 
 
+class _Console(Console):
+    """A console whose reader may go away."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the guard; rich would end with code 1, which means something."""
+        raise BrokenPipeError
+
+
 def stdout_console(width: int | None = None) -> Console:
     """Where reports go; plain text when that is a pipe or a file."""
     return _console(sys.stdout, width)
@@ -89,7 +97,7 @@ def stderr_console(width: int | None = None) -> Console:
 
 
 def _console(stream: object, width: int | None) -> Console:
-    return Console(
+    return _Console(
         file=stream,  # type: ignore[arg-type]
         width=width,
         highlight=False,

@@ -70,10 +70,26 @@ def _sentence(error: TurnkeepError) -> str:
             return f"{error} @ --pending"
         case StrategyError():
             return f"{error} @ --strategy"
-        case BudgetExceededError() if any(h.cause == "pending" for h in error.held):
-            return f"{error} Calls that nobody waits for any more: --no-pending."
+        case BudgetExceededError():
+            return f"{error}{_way_out(error)}"
         case _:
             return str(error)
+
+
+_WAYS_OUT = {
+    "pending": "If nobody waits for those calls any more: --no-pending.",
+    "not_offered": "The strategy offers no more; let another one go on: "
+    "--strategy '... | oldest-turns | oldest-steps'.",
+}
+
+
+def _way_out(error: BudgetExceededError) -> str:
+    """The option that would make it fit, if one alone would."""
+    for cause, way in _WAYS_OUT.items():
+        tokens = sum(held.tokens for held in error.held if held.cause == cause)
+        if tokens and error.needed - tokens <= error.available:
+            return f" {way}"
+    return ""
 
 
 def _report(error: Exception, sentence: str, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, assert_never
 
 import attrs
 import typer
@@ -185,6 +185,8 @@ def shares_by(survey: Survey, by: By) -> list[Share]:
             shares = _by_turn(survey)
         case By.TOOL:
             shares = _by_tool(survey)
+        case _:
+            assert_never(by)
     if by is not By.ROLE:
         around = [("tool definitions", survey.tools), ("request", survey.request)]
         shares += [Share(name, n, "overhead") for name, n in around if n]
