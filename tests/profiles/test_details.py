@@ -391,7 +391,12 @@ def test_ids_that_are_no_text_pair_with_nothing() -> None:
 
 def test_broken_ids_and_starts_in_anthropic_lists() -> None:
     """Ids that are no text, and a list that starts inside a round, are no crash."""
-    server = {"type": "server_tool_use", "id": None, "name": "x", "input": {}}
+    server: dict[str, Any] = {
+        "type": "server_tool_use",
+        "id": None,
+        "name": "x",
+        "input": {},
+    }
     odd = an.body(an.u(), an.a(an.use()), an.u(an.result(7), an.result()))
     cut = an.body(*an.THOUGHT["messages"][2:], thinking=an.ENABLED)
 
