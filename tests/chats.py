@@ -99,7 +99,11 @@ def chats(
                 chat.append(system("And stay calm."))
             case "call":
                 free = [i for i in ("a", "b", "c") if i not in waiting]
-                ids = draw(st.lists(st.sampled_from(free), max_size=3, unique=True)) if free else []
+                ids = (
+                    draw(st.lists(st.sampled_from(free), max_size=3, unique=True))
+                    if free
+                    else []
+                )
                 if ids:
                     waiting += ids
                     chat.append(call(*ids, text=draw(st.sampled_from([None, "so"]))))

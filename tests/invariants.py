@@ -36,8 +36,7 @@ def pair(chat: list[Entry]) -> tuple[dict[int, tuple[int, int]], set[tuple[int, 
             here = [
                 (earlier, nth)
                 for nth, made in enumerate(calls)
-                if made["id"] == entry["tool_call_id"]
-                and (earlier, nth) not in closed
+                if made["id"] == entry["tool_call_id"] and (earlier, nth) not in closed
             ]
             if not here:
                 continue
@@ -90,9 +89,7 @@ def steps_of(chat: list[Entry]) -> list[list[int]]:
         if entry["role"] == "tool" and at in answers:
             step = home[answers[at][0]]
         elif (
-            entry["role"] == "assistant"
-            and at
-            and chat[at - 1]["role"] == "assistant"
+            entry["role"] == "assistant" and at and chat[at - 1]["role"] == "assistant"
         ):
             step = home[at - 1]
         else:

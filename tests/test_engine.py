@@ -44,7 +44,12 @@ from turnkeep import (
 from turnkeep.model import PENDING
 from turnkeep.plans import Drop
 
-STRATEGIES = [None, OldestTurns() | OldestSteps(), OldestSteps(), OldestSteps() & OldestTurns()]
+STRATEGIES = [
+    None,
+    OldestTurns() | OldestSteps(),
+    OldestSteps(),
+    OldestSteps() & OldestTurns(),
+]
 """`None` takes the path that counts from the newest end."""
 
 strategies = st.sampled_from(STRATEGIES)
@@ -376,7 +381,13 @@ def test_abandoned_calls_are_ordinary_but_closed_where_kept() -> None:
 
     window = run(chat, 100, pending=())
 
-    assert [e["role"] for e in window] == ["user", "assistant", "tool", "user", "assistant"]
+    assert [e["role"] for e in window] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+        "assistant",
+    ]
 
 
 def test_the_newest_calls_stay_bare() -> None:
@@ -444,7 +455,13 @@ def test_a_pin_that_names_nothing_is_an_error() -> None:
 
 def test_pins_by_index_and_by_predicate() -> None:
     """Negative indexes count from the end."""
-    chat = [user("one", size=9), say(size=9), user("two", size=9), say(size=9), user(size=9)]
+    chat = [
+        user("one", size=9),
+        say(size=9),
+        user("two", size=9),
+        say(size=9),
+        user(size=9),
+    ]
 
     for pins in ([0], [-5], lambda entry: entry["content"] == "one"):
         window = run(chat, 30, pinned=pins)
@@ -458,9 +475,7 @@ def test_overflow_may_be_sent_all_the_same() -> None:
     window = run(chat, 20, on_overflow="send")
 
     assert ids(window) == ["m2"]
-    decided = plan(
-        chat, 20, format="openai", token_counter=size, on_overflow="send"
-    )
+    decided = plan(chat, 20, format="openai", token_counter=size, on_overflow="send")
     assert "over budget by 30 tokens" in decided.warnings[0]
     chatty = plan(
         chat,
@@ -501,7 +516,9 @@ def test_a_third_party_strategy_cannot_break_a_history() -> None:
             for step in reversed(history.steps):
                 yield Drop(step, "whim")
 
-    chat = numbered([user(size=10), call("a", size=10), result("a", size=10), user(size=10)])
+    chat = numbered(
+        [user(size=10), call("a", size=10), result("a", size=10), user(size=10)]
+    )
 
     decided = plan(chat, 15, format="openai", token_counter=size, strategy=Wild())
 
@@ -575,7 +592,10 @@ def test_the_cut_of_a_list_is_always_a_pure_function_of_the_log(
 
 def test_the_prefix_moves_rarely_with_a_low_target() -> None:
     """A window that moved at every step would never meet the provider's cache."""
-    chat = numbered([system(size=10)] + [e for n in range(60) for e in (user(f"q{n}", size=10), say(size=10))])
+    chat = numbered(
+        [system(size=10)]
+        + [e for n in range(60) for e in (user(f"q{n}", size=10), say(size=10))]
+    )
     moves, first = 0, None
 
     for length in range(3, len(chat) + 1, 2):

@@ -65,7 +65,12 @@ def huge_current_turn() -> list[Entry]:
 
 def half_answered() -> list[Entry]:
     """One of two parallel calls has its answer, and the chat goes on."""
-    chat = [system(), user("Book both."), call("x", "y", name="book"), result("x", "ok")]
+    chat = [
+        system(),
+        user("Book both."),
+        call("x", "y", name="book"),
+        result("x", "ok"),
+    ]
     for nth in range(5):
         chat += [user(f"{nth}? {LOREM}"), say(LOREM)]
     return [*chat, user("Still waiting?")]
@@ -128,12 +133,20 @@ def tokens_of(window: list[Entry]) -> int:
     """Exact tokens of a request, counted here by the published formula."""
     total = 3
     for entry in window:
-        texts = [entry["role"], entry.get("content") or "", entry.get("tool_call_id", "")]
+        texts = [
+            entry["role"],
+            entry.get("content") or "",
+            entry.get("tool_call_id", ""),
+        ]
         if isinstance(entry.get("name"), str):
             texts.append(entry["name"])
             total += 1
         for made in entry.get("tool_calls") or []:
-            texts += [made["id"], made["function"]["name"], made["function"]["arguments"]]
+            texts += [
+                made["id"],
+                made["function"]["name"],
+                made["function"]["arguments"],
+            ]
         total += 3 + sum(map(COUNTER.count, texts))
     return total
 
@@ -170,7 +183,9 @@ def test_solves_all_that_can_be_solved(history: Any, percent: int) -> None:
 def test_a_conversation_solves_them_too(history: Any) -> None:
     """With its remembered cut, message by message."""
     chat = numbered(history())
-    talk = Conversation(budget=Budget(max(tokens_of(chat) * 6 // 10, 60)), model="gpt-4o")
+    talk = Conversation(
+        budget=Budget(max(tokens_of(chat) * 6 // 10, 60)), model="gpt-4o"
+    )
     grown = Conversation.from_messages(chat, format="openai")
     for at, message in enumerate(grown, start=1):
         talk.append(message.evolve(id=None))

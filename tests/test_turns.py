@@ -3,7 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.chats import Entry, call, chats, numbered, placeholder, result, say, system, user
+from tests.chats import (
+    Entry,
+    call,
+    chats,
+    numbered,
+    placeholder,
+    result,
+    say,
+    system,
+    user,
+)
 from tests.invariants import pair, steps_of, superseded
 from turnkeep.formats import get_format
 from turnkeep.model import Message, Text, ToolCall, ToolResult
@@ -255,7 +265,9 @@ def test_every_message_is_always_in_one_step_and_every_step_in_one_turn(
     assert steps == list(range(grouping.steps))
     assert all(s in grouping.steps_of(grouping.turn_of(s)) for s in steps)
     assert all(
-        grouping.step_of[i] == s for s, step in enumerate(members(grouping)) for i in step
+        grouping.step_of[i] == s
+        for s, step in enumerate(members(grouping))
+        for i in step
     )
 
 
@@ -327,7 +339,9 @@ def test_grouping_is_linear() -> None:
                 return list.__getitem__(self, at)
 
         grouping = Grouping(
-            row for pair_ in zip(rows, [Row(USER)] * length, strict=True) for row in pair_
+            row
+            for pair_ in zip(rows, [Row(USER)] * length, strict=True)
+            for row in pair_
         )
         grouping._open = {k: Counting(v) for k, v in grouping._open.items()}
         for row in answers:

@@ -55,8 +55,17 @@ def place(
     placement: Placement,
 ) -> tuple[Order, tuple[int, ...]]:
     """The window in its order, and which results moved. Costs the window's length."""
+    return arrange(history, kept_indexes(history, dropped), inserted, placement)
+
+
+def arrange(
+    history: History,
+    indexes: Order,
+    inserted: Sequence[Inserted],
+    placement: Placement,
+) -> tuple[Order, tuple[int, ...]]:
+    """The window from the *indexes* of what is kept, in their order."""
     grouping = history.grouping
-    indexes: Sequence[int | Inserted] = kept_indexes(history, dropped)
     gone, kinds = history.gone, grouping.kinds
     if gone or HIDDEN in kinds:
         indexes = [i for i in indexes if i not in gone and kinds[i] != HIDDEN]  # type: ignore[index]

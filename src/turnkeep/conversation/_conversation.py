@@ -30,7 +30,7 @@ from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_c
 
 from ._calls import CallState, PendingCall
 from ._desk import CallDesk, deadline
-from ._fitting import Fitter
+from ._fitting import Ask, Fitter
 from ._ledger import Ledger
 from ._saving import from_document, to_document
 from ._window import Window
@@ -151,6 +151,7 @@ class Conversation:
             if model == self._model:
                 return
             self._model = model
+            self._fitter.settle()
             self._ledger.use(self._make_counter())
             self._fitter.forget()
 
@@ -315,6 +316,7 @@ class Conversation:
                 msg = "a message keeps its id; append a new one instead"
                 raise ValueError(msg)
             message = self._ledger.messages[index].evolve(**changes)
+            self._fitter.settle()
             self._ledger.replace(index, message)
             self._fitter.forget()
             return message
@@ -375,6 +377,7 @@ class Conversation:
             self._take(batch)
 
     def _keep(self, indexes: Iterable[int]) -> None:
+        self._fitter.settle()
         self._ledger.rebuild(indexes)
         self._desk.after_rebuild()
         self._fitter.forget()
@@ -395,8 +398,7 @@ class Conversation:
             other._ledger = self._ledger.copy()
             other._desk = CallDesk(other._ledger, self._desk.book.copy())
             other._fitter = Fitter(other._ledger, other._desk)
-            other._fitter.memory = self._fitter.memory
-            other._fitter.memory_available = self._fitter.memory_available
+            other._fitter.remember(self._fitter.memory, self._fitter.available)
             other._next = self._next
             other.metadata = dict(self.metadata)
             return other
@@ -436,7 +438,10 @@ class Conversation:
         with self._lock:
             index = self._at(message_id)
             message = self._ledger.messages[index]
+            self._fitter.settle()
             self._ledger.replace(index, message.evolve(pinned=True, pin_scope=scope))
+            if message.pinned and scope == "step" != message.pin_scope:
+                self._fitter.forget()
 
     def unpin(self, message_id: str) -> None:
         """Let a message go its way again; forgets the cut.
@@ -448,6 +453,7 @@ class Conversation:
             index = self._at(message_id)
             message = self._ledger.messages[index]
             if message.pinned:
+                self._fitter.settle()
                 self._ledger.replace(index, message.evolve(pinned=False))
                 self._fitter.forget()
 
@@ -581,6 +587,7 @@ class Conversation:
         """
         with self._lock:
             call = self._desk.find(call_id, message_id)
+            self._fitter.settle()
             self._desk.note(call, state=CallState.ABANDONED)
             self._ledger.revision += 1
 
@@ -650,14 +657,16 @@ class Conversation:
             used = self.tools if tools is None else tools
             plan = self._fitter.fit(
                 budget,
-                format_name=name,
-                model=self._model,
-                strategy=self.strategy,
-                tools=used,
-                stand_in_text=self.stand_in_text,
-                open_calls=open_calls,
-                on_overflow=on_overflow,
-                drop_system=drop_system,
+                Ask(
+                    name,
+                    self._model,
+                    self.strategy,
+                    used,
+                    self.stand_in_text,
+                    open_calls,
+                    on_overflow,
+                    drop_system,
+                ),
             )
             messages = self._ledger.messages
             window = Window(plan, name, used, messages.__getitem__)

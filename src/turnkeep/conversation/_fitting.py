@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 import attrs
 
 from turnkeep.budgets import Budget, share_of
 from turnkeep.engine import Memory, OpenCalls, Overflow, Terms, make_plan
 from turnkeep.errors import Held
-from turnkeep.formats import get_format
 from turnkeep.index import History, Rules
-from turnkeep.model import STAND_IN_TEXT
-from turnkeep.plans import Plan
+from turnkeep.model import STAND_IN_TEXT, Message
+from turnkeep.placing import Order, Placement, arrange, runs_of
+from turnkeep.plans import Cause, Inserted, Plan, Run
 from turnkeep.profiles import get_profile
-from turnkeep.strategies import Strategy
+from turnkeep.strategies import DEFAULT, Strategy
+from turnkeep.turns import OpenCall
 
 from ._desk import CallDesk
 from ._ledger import Ledger
+from ._quick import Cut, Outcome, cut_of, indexes_from, quick_plan
 
 SMALL = 4_000
 """Tokens below which pruning costs more than it saves (measured on short chats)."""
+
+GOAL = 0.6
+"""The target of a conversation's budget that names none: few deep cuts are cheaper."""
+
+
+@attrs.frozen
+class Ask:
+    """What one window is asked for, beside the budget."""
+
+    format_name: str
+    model: str | None = None
+    strategy: Strategy | None = None
+    tools: Any = None
+    stand_in_text: str = STAND_IN_TEXT
+    open_calls: OpenCalls = "stand-in"
+    on_overflow: Overflow = "raise"
+    drop_system: bool = False
 
 
 @attrs.define
@@ -44,96 +65,303 @@ class Fitter:
         """Nothing cut yet."""
         self.ledger = ledger
         self.desk = desk
-        self.memory: Memory | None = None
-        self.memory_available = 0
         self.pace = Pace()
         self.last: Plan | None = None
+        self.available = 0
+        """Tokens the last window had for messages."""
+        self._memory: Memory | None = None
+        self._cut: Cut | None = Cut(0)
+        self._places: dict[tuple[str, str | None], Placement] = {}
+        self._tools: tuple[Any, str, int] = (None, "", 0)
+        self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
+        self._windows: list[ref[Plan]] = []
+
+    # -- the cut ------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> Memory | None:
+        """What the last plan dropped and changed, for the engine and for saving."""
+        if self._memory is None and self._cut is not None and self._cut.step:
+            self._memory = self._cut.memory(self.ledger)
+        return self._memory
+
+    def remember(self, memory: Memory | None, available: int) -> None:
+        """Go on from an earlier plan's memory."""
+        self._memory = memory
+        self._cut = cut_of(memory, self.ledger)
+        self.available = available
 
     def forget(self) -> None:
         """Start the next plan from the whole history."""
-        self.memory = None
+        self._memory = None
+        self._cut = Cut(0)
         self.pace = Pace()
 
-    def fit(
-        self,
-        budget: Budget,
-        *,
-        format_name: str,
-        model: str | None,
-        strategy: Strategy | None,
-        tools: Any,
-        stand_in_text: str = STAND_IN_TEXT,
-        open_calls: OpenCalls = "stand-in",
-        on_overflow: Overflow = "raise",
-        drop_system: bool = False,
-    ) -> Plan:
-        """Plan the next window.
+    def settle(self) -> None:
+        """Finish the plans that have not been looked at, before messages change."""
+        for window in self._windows:
+            plan = window()
+            if plan is not None:
+                _ = plan.order, plan.runs
+        self._windows.clear()
 
-        An error leaves the remembered cut alone.
-        """
+    # -- planning -------------------------------------------------------------------------
+
+    def fit(self, budget: Budget, ask: Ask) -> Plan:
+        """Plan the next window. An error leaves the remembered cut alone."""
         ledger, counter = self.ledger, self.ledger.counter
-        fixed = [Held("tools", "tools", counter.tools(tools))] if tools else []
-        overhead = counter.request(has_tools=bool(tools))
-        if overhead and ledger.messages:
-            fixed.append(Held("overhead", "overhead", overhead))
-        terms = Terms(
-            fixed=tuple(fixed),
-            default_target=0.6,
-            placement=get_profile(format_name, model).policy.results,
-            exact=counter.exact,
-            margin=counter.margin,
-            on_overflow=on_overflow,
-            open_calls=open_calls,
-        )
+        overhead = counter.request(has_tools=bool(ask.tools)) if ledger.messages else 0
+        tools = self._count_tools(ask.tools)
         available = budget.available(
-            tools=sum(item.tokens for item in fixed), margin=counter.margin
+            tools=tools, overhead=overhead, margin=counter.margin
         )
-        if self.memory is not None and available > self.memory_available:
+        if available > self.available and self.available:
             self.forget()
-        history = History(
-            ledger.grouping,
-            ledger,
-            Rules(
-                pins=dict(ledger.pins),
-                awaited=self.desk.is_awaited,
-                drop_system=drop_system,
-                stand_ins=open_calls == "stand-in",
-                per_message=terms.placement == "after-call",
-                stand_in_text=stand_in_text,
-            ),
-        )
-        terms = attrs.evolve(terms, trigger_at=self._trigger_at(budget, available))
-        plan = make_plan(history, budget, strategy, terms, self.memory)
+        trigger = self._trigger(budget, available)
+        plan = self._quick(budget, ask, available, trigger, tools + overhead)
+        if plan is None:
+            plan = self._plan(budget, ask, trigger, tools, overhead)
         self._learn(plan, budget, available)
         return plan
 
-    def _trigger_at(self, budget: Budget, available: int) -> int | None:
-        """The size from which to prune, where it is not simply the trigger."""
+    def _count_tools(self, tools: Any) -> int:
+        if not tools:
+            return 0
+        counter = self.ledger.counter
+        known, name, tokens = self._tools
+        if known is not tools or name != counter.name:
+            tokens = counter.tools(tools)
+            self._tools = (tools, counter.name, tokens)
+        return tokens
+
+    def _placement(self, ask: Ask) -> Placement:
+        key = (ask.format_name, ask.model)
+        known = self._places.get(key)
+        if known is None:
+            known = get_profile(ask.format_name, ask.model).policy.results
+            self._places[key] = known
+        return known
+
+    def _trigger(self, budget: Budget, available: int) -> int:
+        """The size above which to prune."""
         pace = self.pace
-        goal = share_of(available, budget.goal(0.6))
-        if budget.prices is not None:
-            due = pace.regret * budget.prices.read >= (
-                budget.prices.write - budget.prices.read
-            ) * max(goal, 1)
-            if pace.cold or due:
+        goal = share_of(available, budget.goal(GOAL))
+        prices = budget.prices
+        if prices is not None:
+            due = prices.read * pace.regret >= (prices.write - prices.read) * goal
+            if pace.cold or (due and pace.regret):
                 return max(goal, min(SMALL, available))
             return available
+        trigger = share_of(available, budget.trigger)
         if pace.missed_at is not None:
-            grown = share_of(available, budget.trigger) - goal
-            return min(available, pace.missed_at + max(grown, 1))
-        return None
+            # The last plan could not reach its target: not again until it grew.
+            grown = pace.missed_at + max(trigger - goal, 1)
+            return max(trigger, min(available, grown))
+        return trigger
+
+    def _rules(self, ask: Ask) -> Rules:
+        return Rules(
+            pins=dict(self.ledger.pins),
+            awaited=self.desk.is_awaited,
+            drop_system=ask.drop_system,
+            stand_ins=ask.open_calls == "stand-in",
+            stand_in_text=ask.stand_in_text,
+            per_message=self._placement(ask) == "after-call",
+        )
+
+    def _plan(
+        self, budget: Budget, ask: Ask, trigger: int, tools: int, overhead: int
+    ) -> Plan:
+        """By the engine: any strategy, any limit, and the errors."""
+        ledger, counter = self.ledger, self.ledger.counter
+        terms = Terms(
+            fixed=tuple(
+                Held(name, name, tokens)
+                for name, tokens in (("tools", tools), ("overhead", overhead))
+                if tokens
+            ),
+            default_target=GOAL,
+            placement=self._placement(ask),
+            exact=counter.exact,
+            margin=counter.margin,
+            on_overflow=ask.on_overflow,
+            open_calls=ask.open_calls,
+            trigger_at=trigger,
+        )
+        history = History(ledger.grouping, ledger, self._rules(ask))
+        plan = make_plan(history, budget, ask.strategy, terms, self.memory)
+        # The history goes on: what a plan says must not.
+        _ = plan.order, plan.runs
+        self.remember(plan.memory, 0)
+        self._windows.append(ref(plan))
+        return plan
 
     def _learn(self, plan: Plan, budget: Budget, available: int) -> None:
         pace = self.pace
-        goal = share_of(available, budget.goal(0.6))
         size = plan.tokens - plan.fixed
-        if plan.pruned:
-            pace.regret = 0.0
-            pace.missed_at = size if size > goal else None
-        if self.ledger.revision != pace.counted_revision:
-            pace.counted_revision = self.ledger.revision
-            pace.regret += max(size - goal, 0)
-        pace.cold = False
-        self.memory = plan.memory
-        self.memory_available = available
+        if plan.pruned or budget.prices is not None:
+            goal = share_of(available, budget.goal(GOAL))
+            if plan.pruned:
+                pace.regret = 0.0
+                pace.missed_at = size if size > goal else None
+            if self.ledger.revision != pace.counted_revision:
+                pace.counted_revision = self.ledger.revision
+                pace.regret += max(size - goal, 0)
+            pace.cold = False
+        self.available = available
         self.last = plan
+
+    # -- planning by sums -----------------------------------------------------------------
+
+    def _quick(
+        self, budget: Budget, ask: Ask, available: int, trigger: int, fixed: int
+    ) -> Plan | None:
+        cut, ledger = self._cut, self.ledger
+        if (
+            cut is None
+            or ask.drop_system
+            or ask.open_calls == "raise"
+            or (ask.strategy is not None and ask.strategy != DEFAULT)
+            or budget.max_turns is not None
+            or budget.max_messages is not None
+            or budget.max_images is not None
+        ):
+            return None
+        calls = ledger.grouping.open_calls
+        if not all(map(self.desk.is_awaited, calls)):
+            return None
+        inserted = self._stand_in_for(calls, ask) if calls else ()
+        outcome = quick_plan(
+            ledger,
+            cut,
+            calls,
+            sum(item.tokens for item in inserted),
+            trigger=min(trigger, available),
+            target=share_of(available, budget.goal(GOAL)),
+        )
+        if outcome is None:
+            return None
+        if outcome.pruned or outcome.cut is not cut:
+            self._cut, self._memory = outcome.cut, None
+        return self._plan_of(outcome, ask, available, fixed, inserted)
+
+    def _stand_in_for(
+        self, calls: Sequence[OpenCall], ask: Ask
+    ) -> tuple[Inserted, ...]:
+        if ask.open_calls != "stand-in":
+            return ()
+        grouping = self.ledger.grouping
+        per_message = self._placement(ask) == "after-call"
+        made: list[Inserted] = []
+        for call in calls:
+            if grouping.needs_stand_in(call, per_message=per_message):
+                key = (call.id, call.name, ask.stand_in_text)
+                known = self._stand_ins.get(key)
+                if known is None:
+                    message = Message.tool_result(
+                        call.id,
+                        ask.stand_in_text,
+                        pending=True,
+                        tool_name=call.name,
+                    )
+                    known = (message, self.ledger.cost(message))
+                    self._stand_ins[key] = known
+                made.append(Inserted(call.message, *known, Cause.OPEN_CALL, call.key))
+        return tuple(made)
+
+    def _plan_of(
+        self,
+        outcome: Outcome,
+        ask: Ask,
+        available: int,
+        fixed: int,
+        inserted: tuple[Inserted, ...],
+    ) -> Plan:
+        ledger, counter = self.ledger, self.ledger.counter
+        scene = _Scene(self, ask, outcome.cut, inserted)
+        plan = Plan(
+            tokens=outcome.tokens + fixed,
+            available=available,
+            fixed=fixed,
+            inserted=inserted,
+            edits={},
+            warnings=(),
+            refused=(),
+            exact=counter.exact,
+            margin=counter.margin,
+            pruned=outcome.pruned,
+            source=ledger,
+            fingerprint=ledger.revision,
+            memory=None,
+            make_order=scene.order,
+            make_runs=scene.runs,
+        )
+        self._windows = [w for w in self._windows if w() is not None]
+        self._windows.append(ref(plan))
+        return plan
+
+
+class _Scene:
+    """The history as it was when a plan was made, for what is asked of it later."""
+
+    __slots__ = (
+        "_ask",
+        "_cut",
+        "_fitter",
+        "_inserted",
+        "_messages",
+        "_revision",
+        "_total",
+    )
+
+    def __init__(
+        self, fitter: Fitter, ask: Ask, cut: Cut, inserted: tuple[Inserted, ...]
+    ) -> None:
+        self._fitter = fitter
+        self._ask = ask
+        self._cut = cut
+        self._inserted = inserted
+        self._messages = fitter.ledger.messages
+        self._total = len(self._messages)
+        self._revision = fitter.ledger.revision
+
+    def _ledger(self) -> Ledger:
+        """The ledger as it was: it has only grown, or it would have settled the plan."""
+        ledger = self._fitter.ledger
+        if ledger.revision == self._revision:
+            return ledger
+        earlier = Ledger(ledger.counter)
+        for index, message in enumerate(self._messages[: self._total]):
+            earlier.append(message, ledger.counts[index])
+        return earlier
+
+    def _history(self, ledger: Ledger) -> History:
+        rules = attrs.evolve(
+            self._fitter._rules(self._ask),  # noqa: SLF001 - one module
+            pins=dict(ledger.pins),
+            stand_ins=False,
+        )
+        return History(ledger.grouping, ledger, rules)
+
+    def order(self) -> tuple[Order, tuple[int, ...]]:
+        ledger = self._ledger()
+        indexes = indexes_from(ledger, self._cut)
+        placement = self._fitter._placement(self._ask)  # noqa: SLF001
+        grouping = ledger.grouping
+        if not (
+            self._inserted
+            or grouping.displaced
+            or grouping.displaced_run
+            or grouping.problems
+            or grouping.superseded
+            or ledger.shown_only
+        ):
+            return indexes, ()
+        return arrange(self._history(ledger), indexes, self._inserted, placement)
+
+    def runs(self) -> tuple[Run, ...]:
+        ledger = self._ledger()
+        steps = ledger.grouping.steps
+        dropped = bytearray(self._cut.memory(ledger).dropped)
+        dropped.extend(bytes(steps - len(dropped)))
+        return runs_of(self._history(ledger), dropped, ("", Cause.AGE), {})

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
+
+from sortedcontainers import SortedSet
 
 from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Message, PinScope, as_sent
+from turnkeep.tally import Tally
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import Grouping, entry_of
+from turnkeep.turns import HIDDEN, SYSTEM, Grouping, entry_of
 
 
 class Ledger:
-    """Messages in order, their ids, counts, pins and grouping.
+    """Messages in order, their ids, counts, pins and grouping; sums by step.
 
-    Appending costs the message; edits in the structure rebuild the grouping, which
-    costs the history once.
+    Appending costs the message, whatever stands before it; so do a late result, an edit
+    and a new count (logarithmic in the steps). Removing messages costs the history.
     """
 
     def __init__(self, counter: RequestCounter) -> None:
@@ -28,10 +32,30 @@ class Ledger:
         self.counts = array("q")
         """Tokens of each message; -1 where nobody has counted yet."""
         self.pins: dict[int, PinScope] = {}
-        self.grouping = Grouping()
         self.revision = 0
         """Changes with every change of the history."""
         self._made: dict[Message, int] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self.grouping = Grouping()
+        self.steps = Tally()
+        """Tokens of each step, as far as they have been counted."""
+        self.fixed = Tally()
+        """The same for the steps in *static*; 0 for the others."""
+        self.static: SortedSet[int] = SortedSet()
+        """Steps that are held for good: system messages, and turns with a pin."""
+        self.irregular = False
+        """Whether steps are tied or a message lost a part: sums do not tell all."""
+        self.shown_only = False
+        """Whether some messages are never sent."""
+        self._pinned_turn = -1  # the last turn, if a pin holds it whole
+        self.last_uncounted = -1
+        """The last message that nobody has counted yet; -1 if there is none."""
+        self._left_out: set[int] = set()  # messages that no window holds
+        self._seen = (0, 0)  # misfits and replaced results dealt with so far
+
+    # -- appending -----------------------------------------------------------------------
 
     def append(self, message: Message, count: int = -1) -> int:
         """Add a message that has an id; returns its index.
@@ -46,27 +70,125 @@ class Ledger:
         self.messages.append(message)
         self.index[identity] = index
         self.counts.append(count)
+        self._group(index, message)
         if message.pinned:
             self.pins[index] = message.pin_scope
-        self.grouping.add(entry_of(message))
+            self._hold(index, message.pin_scope)
+        if count >= 0:
+            self._weigh(index, count)
+        else:
+            self.last_uncounted = index
         self.revision += 1
         return index
+
+    def _group(self, index: int, message: Message) -> None:
+        grouping = self.grouping
+        step = grouping.add(entry_of(message))
+        if step == len(self.steps):
+            self.steps.append(0)
+            self.fixed.append(0)
+            kind = grouping.kinds[index]
+            if kind == SYSTEM or self._pinned_turn == grouping.turns - 1:
+                self.static.add(step)
+        seen = (len(grouping.problems), len(grouping.superseded))
+        if seen != self._seen:
+            for problem in grouping.problems[self._seen[0] :]:
+                self._leave_out(problem.message, index)
+            fresh = islice(reversed(grouping.superseded), seen[1] - self._seen[1])
+            for gone, _ in fresh:
+                self._leave_out(gone, index)
+            self._seen = seen
+        if grouping.ties:
+            self.irregular = True
+        if grouping.kinds[index] == HIDDEN:
+            self.shown_only = True
+
+    def _leave_out(self, index: int, newest: int) -> None:
+        """Take a message that no window holds out of the sums, if it is in them."""
+        if len(self.messages[index].content) > 1:
+            # Only a part of it goes: left to the ordinary way of planning.
+            self.irregular = True
+        elif index not in self._left_out:
+            if index != newest and self.counts[index] > 0:
+                self._shift(self.grouping.step_of[index], -self.counts[index])
+            self._left_out.add(index)
+
+    def _weigh(self, index: int, tokens: int) -> None:
+        """Add tokens that a message turned out to have to the sums."""
+        grouping = self.grouping
+        if index not in self._left_out and grouping.kinds[index] != HIDDEN:
+            self._shift(grouping.step_of[index], tokens)
+
+    def _shift(self, step: int, change: int) -> None:
+        self.steps.add(step, change)
+        if step in self.static:
+            self.fixed.add(step, change)
+
+    # -- holding ----------------------------------------------------------------------------
+
+    def _hold(self, index: int, scope: PinScope) -> None:
+        grouping = self.grouping
+        step = grouping.step_of[index]
+        if scope == "step":
+            self._fix(step)
+            return
+        turn = grouping.turn_of(step)
+        for each in grouping.steps_of(turn):
+            self._fix(each)
+        if turn == grouping.turns - 1:
+            self._pinned_turn = turn
+
+    def _fix(self, step: int) -> None:
+        if step not in self.static:
+            self.static.add(step)
+            self.fixed.set(step, self.steps.values[step])
+
+    def _hold_again(self, index: int) -> None:
+        """Find out what still holds the steps of a message's turn."""
+        grouping = self.grouping
+        turn = grouping.turn_of(grouping.step_of[index])
+        for step in grouping.steps_of(turn):
+            if grouping.kinds[grouping.first[step]] != SYSTEM and step in self.static:
+                self.static.remove(step)
+                self.fixed.set(step, 0)
+        if self._pinned_turn == turn:
+            self._pinned_turn = -1
+        for step in grouping.steps_of(turn):
+            for i in grouping.members(step):
+                if i in self.pins:
+                    self._hold(i, self.pins[i])
+
+    # -- changing ------------------------------------------------------------------------
 
     def replace(self, index: int, message: Message) -> None:
         """Put *message* (of the same id) in a message's place."""
         before = self.messages[index]
         self.messages[index] = message
-        if message.content != before.content:
-            self.counts[index] = -1
-        if message.token_count is not None:
-            self.counts[index] = message.token_count
+        self.revision += 1
         if message.pinned:
             self.pins[index] = message.pin_scope
         else:
             self.pins.pop(index, None)
-        self.revision += 1
-        if entry_of(message) != entry_of(before):
-            self.regroup()
+        if message.content != before.content or message.kind != before.kind:
+            known = self.counts[index]
+            self.counts[index] = -1
+            if entry_of(message) != entry_of(before):
+                self.regroup()
+            elif known >= 0:
+                self._weigh(index, -known)
+        if message.token_count is not None and self.counts[index] >= 0:
+            self._weigh(index, message.token_count - self.counts[index])
+            self.counts[index] = message.token_count
+        if self.counts[index] < 0:
+            self.count(index)
+        if (before.pinned, before.pin_scope) != (message.pinned, message.pin_scope):
+            self._hold_again(index)
+            for step in self.grouping.steps_of(
+                self.grouping.turn_of(self.grouping.step_of[index])
+            ):
+                if step in self.static:
+                    for member in self.grouping.members(step):
+                        self.count(member)
 
     def rebuild(self, keep: Iterable[int]) -> None:
         """Keep only these messages, in order; costs the history."""
@@ -80,8 +202,16 @@ class Ledger:
         self.regroup()
 
     def regroup(self) -> None:
-        """Group again from the beginning."""
-        self.grouping = Grouping(map(entry_of, self.messages))
+        """Group and sum up again from the beginning."""
+        self._begin()
+        for index, message in enumerate(self.messages):
+            self._group(index, message)
+            if index in self.pins:
+                self._hold(index, self.pins[index])
+            if self.counts[index] >= 0:
+                self._weigh(index, self.counts[index])
+            else:
+                self.last_uncounted = index
 
     def use(self, counter: RequestCounter) -> None:
         """Count with *counter* from now on; what the host counted stays."""
@@ -91,6 +221,7 @@ class Ledger:
         self._made.clear()
         self.counts = array("q", [-1]) * len(self.messages)
         self.revision += 1
+        self.regroup()
 
     def copy(self) -> Ledger:
         """An independent copy; costs the history."""
@@ -98,6 +229,11 @@ class Ledger:
         for index, message in enumerate(self.messages):
             other.append(message, self.counts[index])
         return other
+
+    def set_counts(self, counts: Iterable[int]) -> None:
+        """Take over counts that were taken earlier, one a message."""
+        self.counts = array("q", counts)
+        self.regroup()
 
     # -- what the engine asks ---------------------------------------------------------
 
@@ -107,6 +243,12 @@ class Ledger:
         if known < 0:
             known = self.counter.message(as_sent(self.messages[index]))
             self.counts[index] = known
+            self._weigh(index, known)
+            if index == self.last_uncounted:
+                counts = self.counts
+                while index >= 0 and counts[index] >= 0:
+                    index -= 1
+                self.last_uncounted = index
         return known
 
     def cost(self, message: Message) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -120,9 +119,7 @@ def to_document(chat: Conversation) -> dict[str, Any]:
         fields["counter"] = ledger.counter.name
         fields["counts"] = list(ledger.counts)
     if fitter.memory is not None:
-        fields["cut"] = unstructure(
-            _saved_cut(chat, fitter.memory, fitter.memory_available)
-        )
+        fields["cut"] = unstructure(_saved_cut(chat, fitter.memory, fitter.available))
     for name, value in (
         ("format", chat._format),
         ("model", chat.model),
@@ -233,8 +230,7 @@ def from_document(
         )
     if "cut" in rest:
         cut = structure(rest["cut"], SavedCut, "$.cut")
-        chat._fitter.memory = _memory(chat, cut)
-        chat._fitter.memory_available = cut.available
+        chat._fitter.remember(_memory(chat, cut), cut.available)
     chat._unknown = {k: v for k, v in rest.items() if k not in _FIELDS}
     return chat
 
@@ -269,7 +265,7 @@ def _load_counts(chat: Conversation, rest: Mapping[str, Any]) -> None:
         raise FormatError(reason, "$.counts")
     for nth, count in enumerate(counts):
         _whole(count, f"$.counts[{nth}]")
-    ledger.counts = array("q", counts)
+    ledger.set_counts(counts)
 
 
 def _memory(chat: Conversation, cut: SavedCut) -> Memory:

@@ -1,0 +1,63 @@
+"""Tests for `turnkeep.tally`."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnkeep.tally import Tally
+
+numbers = st.lists(st.integers(0, 30), max_size=40)
+
+
+@given(numbers, st.lists(st.tuples(st.integers(0, 39), st.integers(0, 30))), numbers)
+def test_sums_are_always_those_of_a_plain_list(
+    start: list[int], changes: list[tuple[int, int]], more: list[int]
+) -> None:
+    """After any changes and appends."""
+    plain, sums = list(start), Tally(start)
+    for index, value in changes:
+        if index < len(plain):
+            plain[index] = value
+            sums.set(index, value)
+    for value in more:
+        plain.append(value)
+        sums.append(value)
+
+    assert list(sums.values) == plain
+    assert len(sums) == len(plain)
+    assert sums.total == sum(plain)
+    assert [sums.before(n) for n in range(len(plain) + 2)] == [
+        sum(plain[:n]) for n in range(len(plain) + 2)
+    ]
+    for wanted in range(sum(plain) + 2):
+        expected = next(
+            (n for n in range(len(plain) + 1) if sum(plain[:n]) >= wanted),
+            len(plain) + 1,
+        )
+        assert sums.reach(wanted) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=30))
+def test_reaching_with_sums_taken_off(rows: list[tuple[int, bool]]) -> None:
+    """As if the smaller numbers were not there."""
+    every = [size for size, _ in rows]
+    held = [size if keep else 0 for size, keep in rows]
+    free = Tally([a - b for a, b in zip(every, held, strict=True)])
+
+    for wanted in range(free.total + 2):
+        assert Tally(every).reach(wanted, Tally(held)) == free.reach(wanted)
+
+
+def test_a_change_costs_logarithmic_work() -> None:
+    """Counted in nodes of the tree that change, at a million numbers."""
+    sums = Tally([1] * 1_000_000)
+    before = sums._tree.tobytes()
+
+    sums.add(3, 1)
+
+    after = sums._tree.tobytes()
+    changed = sum(
+        before[at : at + 8] != after[at : at + 8] for at in range(0, len(before), 8)
+    )
+    assert changed <= 20
