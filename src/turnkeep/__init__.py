@@ -52,8 +52,8 @@ if TYPE_CHECKING:
         ToolResult,
     )
     from turnkeep.plans import Cause, Drop, Plan
-    from turnkeep.tokens import ApproximateCounter, TiktokenCounter
     from turnkeep.strategies import OldestSteps, OldestTurns, Strategy
+    from turnkeep.tokens import ApproximateCounter, TiktokenCounter
 
 _PLACES = {
     "turnkeep.api": ("TokenCount", "count", "fit", "plan", "trim_messages"),
@@ -100,9 +100,57 @@ _HOME = {name: place for place, names in _PLACES.items() for name in names}
 
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: PLE0604 - the same names as above, checked by a test
+# Written out, because type checkers read it.
+__all__ = [
+    "AlreadyResolvedError",
+    "AmbiguousCallError",
+    "AmbiguousFormatError",
+    "ApproximateCounter",
+    "Budget",
+    "BudgetExceededError",
+    "CallState",
+    "Cause",
+    "ConflictError",
+    "Conversation",
+    "CorruptStoreError",
+    "Document",
+    "Drop",
+    "DuplicateIdError",
+    "FormatError",
+    "Held",
+    "Image",
+    "InvalidHistoryError",
+    "Json",
+    "Message",
+    "NaiveTimestampError",
+    "OldestSteps",
+    "OldestTurns",
+    "Opaque",
+    "OpenCallError",
+    "PendingCall",
+    "Plan",
+    "Prices",
+    "Role",
+    "StalePlanError",
+    "Strategy",
+    "StrategyError",
+    "Text",
+    "Thinking",
+    "TiktokenCounter",
+    "TokenCount",
+    "TokenizerUnavailableError",
+    "ToolCall",
+    "ToolResult",
+    "TurnkeepError",
+    "UnknownCallError",
+    "UnknownMessageError",
+    "Violation",
+    "Window",
     "__version__",
-    *sorted(_HOME),
+    "count",
+    "fit",
+    "plan",
+    "trim_messages",
 ]
 
 
