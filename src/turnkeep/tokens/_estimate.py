@@ -55,55 +55,73 @@ _TABLE: Final = _classify()
 # against o200k_base: the least sum of relative errors, being under counted 1.3 times,
 # ridge 0.05, by iterated weighted least squares.
 _ASCII: Final = (
-    (b"l", 0.177),
-    (b"U", 0.689),
-    (b"d", 0.342),
-    (b"n", 1.471),
-    (b"p", 0.488),
-    (b"sl", 0.539),
-    (b"lp", 0.525),
-    (b"sp", 1.139),
-    (b"ps", -0.306),
-    (b"pp", -0.441),
-    (b"ld", 0.891),
-    (b"sd", 1.02),
-    (b"dp", 1.137),
-    (b"dU", 1.238),
-    (b"pn", -1.043),
-    (b"nn", -2.226),
-    (b"UU", -0.404),
-    (b"UUU", -0.309),
-    (b"dl", 0.415),
-    (b"lU", 1.291),
-    (b"lll", -0.133),
-    (b"lllll", -0.189),
-    (b"lllllll", -0.403),
-    (b"llllllllllll", 0.717),
-    (b"l" * 24, 10.34),
-    (b"lUl", -1.581),
-    (b"UlU", 0.587),
-    (b"ssss", 0.054),
-    (b"pppp", 0.884),
+    (b"l", 0.173),
+    (b"U", 0.557),
+    (b"d", 0.343),
+    (b"n", 1.5),
+    (b"p", 0.538),
+    (b"sl", 0.493),
+    (b"lp", 0.419),
+    (b"sp", 1.001),
+    (b"ps", -0.2),
+    (b"pp", -0.499),
+    (b"ld", 0.808),
+    (b"sd", 1.118),
+    (b"dp", 1.04),
+    (b"dU", 1.348),
+    (b"pn", -1.066),
+    (b"nn", -2.237),
+    (b"UU", -0.197),
+    (b"UUU", -0.205),
+    (b"dl", 0.496),
+    (b"lU", 1.186),
+    (b"lll", -0.112),
+    (b"lllll", -0.175),
+    (b"lllllll", -0.386),
+    (b"llllllllllll", 0.553),
+    (b"l" * 24, 8.585),
+    (b"lUl", -1.354),
+    (b"UlU", 0.409),
+    (b"ssss", 0.063),
+    (b"pppp", 0.954),
 )
 _BEYOND: Final = (
-    (b"L", 1.5),
-    (b"C", 0.411),
-    (b"Y", 1.234),
-    (b"M", 0.44),
-    (b"A", 0.364),
-    (b"I", 0.416),
-    (b"O", 0.403),
-    (b"S", 2.064),
-    (b"K", 0.651),
-    (b"J", 0.893),
-    (b"H", 0.741),
-    (b"F", 0.225),
-    (b"E", 0.857),
-    (b"YcY", -0.95),
-    (b"YcYcYc", -1.501),
-    (b"lO", -0.181),
-    (b"cl", -0.995),
-    (b"lL", 1.057),
+    (b"L", 1.284),
+    (b"C", 0.409),
+    (b"Y", 1.258),
+    (b"M", 0.436),
+    (b"A", 0.36),
+    (b"I", 0.413),
+    (b"O", 0.4),
+    (b"S", 1.837),
+    (b"K", 0.648),
+    (b"J", 0.892),
+    (b"H", 0.732),
+    (b"F", 0.223),
+    (b"E", 0.972),
+    (b"YcY", -0.992),
+    (b"YcYcYc", -1.531),
+    (b"lO", -0.383),
+    (b"cl", -0.626),
+    (b"lL", 0.296),
+)
+
+# Letters that tell languages of one script apart: English has "th", "ing" and "ed",
+# others end their words in vowels. Without them Italian and Indonesian are 18 % under.
+_LETTERS: Final = (
+    (b"a ", 0.296),
+    (b"i ", 1.702),
+    (b"u ", 0.215),
+    (b"th", -0.174),
+    (b"ing", -0.092),
+    (b"y", 0.141),
+    (b"j", 1.346),
+    (b"k", 0.122),
+    (b"z", 0.475),
+    (b"an ", 0.291),
+    (b"en ", 0.34),
+    (b"s ", 0.194),
+    (b"ed ", -0.117),
 )
 
 
@@ -143,12 +161,12 @@ FAMILIES: Final = {
 class ApproximateCounter:
     """An honest estimate from the kinds of characters a text is made of.
 
-    Needs no vocabulary. On recorded chats it is 5 to 6 % off on average a message
-    (3.6 % from 50 tokens on) and 2 to 5 % a request; the reference has the figures by
-    language and kind of text. `margin` is what to add to be safe. Linear in the text.
+    Needs no vocabulary. On recorded chats it is 5 % off on average a message (3.5 % from
+    50 tokens on), and no further off in most languages; the reference has the figures.
+    `margin` is what to add to be safe. Linear in the text.
 
     >>> ApproximateCounter().count("How many tokens is this sentence?")
-    7
+    8
     >>> ApproximateCounter("claude").margin
     0.2
 
@@ -185,9 +203,11 @@ class ApproximateCounter:
         """Estimated tokens of *text*: 0 for none, at least 1 otherwise."""
         if not text:
             return 0
-        classes = text.encode("utf-8", "surrogatepass").translate(_TABLE)
-        count = classes.count
-        tokens = sum([count(cell) * weight for cell, weight in _ASCII])
+        data = text.encode("utf-8", "surrogatepass")
+        count = data.count
+        tokens = sum([count(letters) * weight for letters, weight in _LETTERS])
+        count = data.translate(_TABLE).count
+        tokens += sum([count(cell) * weight for cell, weight in _ASCII])
         if not text.isascii():
             tokens += sum([count(cell) * weight for cell, weight in _BEYOND])
         return max(round(tokens * self._factor), 1)
