@@ -7,7 +7,12 @@ import attrs
 
 from . import _models
 from ._base import Findings, Policy, Profile, Request, Rule, by_number
-from ._shared import bad_role, items, role_of
+from ._shared import (
+    a_message,
+    bad_role,
+    items,
+    role_of,
+)
 
 
 @attrs.frozen
@@ -185,10 +190,8 @@ def _check_alternation(request: Request, found: Findings) -> None:
         if role == "assistant" and calls_of(entry):
             continue
         if role != expected:
-            what = f"a {role} message stands where a {expected} message is expected"
-            found.add(
-                "AL-05", request.at(nth), what.replace("a assistant", "an assistant")
-            )
+            what = f"{a_message(role)} stands where {a_message(expected)} is expected"
+            found.add("AL-05", request.at(nth), what)
         expected = "assistant" if role == "user" else "user"
 
 

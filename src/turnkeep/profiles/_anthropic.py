@@ -20,7 +20,12 @@ from ._anthropic_turns import (
 )
 from ._base import Findings, Policy, Profile, Request, describe
 from ._images import check_images
-from ._shared import inside, items, role_of
+from ._shared import (
+    a_message,
+    inside,
+    items,
+    role_of,
+)
 
 MOST_MESSAGES = 100_000
 MOST_MARKS = 4
@@ -85,7 +90,7 @@ def _check_place(
         what = "the system message stands behind an assistant message"
         found.add("AN-03", path, what)
     elif after is not None and role_of(after) != "assistant":
-        what = f"the system message stands before a {role_of(after)} message"
+        what = f"the system message stands before {a_message(role_of(after))}"
         found.add("AN-03", path, what)
     elif any(
         b.get("type") not in _SYSTEM_PARTS

@@ -8,7 +8,14 @@ from typing import Any
 
 from ._anthropic_turns import Block
 from ._base import Findings, Request, describe
-from ._shared import bad_role, blank, filled, items, role_of
+from ._shared import (
+    a_message,
+    bad_role,
+    blank,
+    filled,
+    items,
+    role_of,
+)
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
@@ -122,7 +129,7 @@ def _check_id(
 def _check_use(value: Mapping[str, Any], role: Any, path: str, found: Findings) -> None:
     _check_id(value.get("id"), _ID, f"{path}.id", found)
     if role != "assistant":
-        found.add("AN-16", path, f"a tool_use stands in a {role} message")
+        found.add("AN-16", path, f"a tool_use stands in {a_message(role)}")
     if not filled(value.get("name")):
         what = f"the name of the call is {describe(value.get('name'))}"
         found.add("AN-16", f"{path}.name", what)
@@ -136,7 +143,7 @@ def _check_result(
 ) -> None:
     _check_id(value.get("tool_use_id"), _ID, f"{path}.tool_use_id", found)
     if role != "user":
-        found.add("AN-16", path, f"a tool_result stands in a {role} message")
+        found.add("AN-16", path, f"a tool_result stands in {a_message(role)}")
     content = value.get("content")
     if value.get("is_error") is True and not content:
         what = "the result is an error and says nothing"
@@ -160,7 +167,7 @@ def _check_thinking_block(
 ) -> None:
     kind = value["type"]
     if role != "assistant":
-        found.add("AN-16", path, f"a {kind} block stands in a {role} message")
+        found.add("AN-16", path, f"a {kind} block stands in {a_message(role)}")
     if kind == "redacted_thinking":
         if not filled(value.get("data")):
             found.add("AN-17", path, "the redacted_thinking block has no data")

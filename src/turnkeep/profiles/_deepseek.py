@@ -8,7 +8,16 @@ import attrs
 from . import _models
 from ._base import Findings, Policy, Profile, Request, Rule, by_number
 from ._chat import check_messages, pairing_rules
-from ._shared import Seals, bad_role, inside, items, key_of, name_list, role_of
+from ._shared import (
+    Seals,
+    a_message,
+    bad_role,
+    inside,
+    items,
+    key_of,
+    name_list,
+    role_of,
+)
 
 ROLES = ("system", "user", "assistant", "tool", "latest_reminder")
 _IMAGES = ("image", "image_url", "input_image")
@@ -115,7 +124,7 @@ def check(request: Request, found: Findings) -> None:
             for place, part in items(entry.get("content")):
                 if part.get("type") in _IMAGES:
                     where = f"{path}.content[{place}]"
-                    found.add("DS-06", where, f"an image stands in a {role} message")
+                    found.add("DS-06", where, f"an image stands in {a_message(role)}")
         if role == "assistant":
             _check_reasoning(entry, path, mode, previous == "tool", found)
             if entry.get("prefix") is True and nth < len(request.entries) - 1:

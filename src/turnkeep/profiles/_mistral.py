@@ -6,7 +6,15 @@ from itertools import pairwise
 from typing import Any
 
 from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
-from ._shared import FUNCTION_NAME, bad_role, inside, items, name_list, role_of
+from ._shared import (
+    FUNCTION_NAME,
+    a_message,
+    bad_role,
+    inside,
+    items,
+    name_list,
+    role_of,
+)
 
 _COMMON = "mistral-common 1.13.1, validator.py (serving, tokenizer v13)"
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
@@ -242,7 +250,7 @@ def _check_order(request: Request, found: Findings) -> None:
             what = "the user message stands right behind a tool message"
             found.add("MI-s1", request.at(nth), what)
         elif role in _AFTER and following in _AFTER and following not in _AFTER[role]:
-            what = f"the {following} message stands right behind a {role} message"
+            what = f"the {following} message stands right behind {a_message(role)}"
             found.add("MI-03", request.at(nth), what)
     if roles[-1] == "assistant" and entries[-1].get("prefix") is not True:
         what = "the list ends on an assistant message without prefix"

@@ -6,7 +6,14 @@ from typing import Any
 
 from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
 from ._chat import check_messages, pairing_rules
-from ._shared import FUNCTION_NAME, bad_role, inside, items, role_of
+from ._shared import (
+    FUNCTION_NAME,
+    a_message,
+    bad_role,
+    inside,
+    items,
+    role_of,
+)
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 MOST_IMAGES = 500
@@ -152,7 +159,7 @@ def _check_parts(content: Any, role: str, path: str, found: Findings) -> int:
         kind = part.get("type")
         images += kind == "image_url"
         if kind not in _PARTS[role]:
-            what = f"a part of type {describe(kind)} stands in a {role} message"
+            what = f"a part of type {describe(kind)} stands in {a_message(role)}"
             found.add("OC-06", where, what)
         elif (fault := _part_fault(kind, part)) is not None:
             found.add("OC-07", where, fault)

@@ -51,6 +51,16 @@ def role_of(entry: Any) -> str | None:
     return role if isinstance(role, str) else None
 
 
+def a_message(role: Any) -> str:
+    """A message of *role*, in words.
+
+    >>> a_message("assistant"), a_message("user")
+    ('an assistant message', 'a user message')
+    """
+    article = "an" if str(role).startswith("a") else "a"
+    return f"{article} {role} message"
+
+
 def bad_role(entry: Any) -> str:
     """In words, that an entry has none of the roles it may have."""
     if isinstance(entry, Mapping):
