@@ -161,8 +161,8 @@ FAMILIES: Final = {
 class ApproximateCounter:
     """An honest estimate from the kinds of characters a text is made of.
 
-    Needs no vocabulary. On recorded chats it is 5 % off on average a message (3.5 % from
-    50 tokens on), and no further off in most languages; the reference has the figures.
+    Needs no vocabulary. On recorded chats it is 5 % off on average a message, 3.5 %
+    from 50 tokens on, and hardly more in most languages: the reference has figures.
     `margin` is what to add to be safe. Linear in the text.
 
     >>> ApproximateCounter().count("How many tokens is this sentence?")

@@ -17,7 +17,7 @@ _FAMILIES: Final = (
     ("qwen", re.compile(r"qwen|qwq|qvq")),
     (
         "mistral",
-        re.compile(r"(?:mi|mini|code|magi|dev|lean)stral|mixtral|(?:pix|vox)tral"),
+        re.compile(r"(?:mi|mini|code|magi|dev|lean)stral|mixtral|pixtral|voxtral"),
     ),
     ("llama", re.compile(r"llama")),
 )
