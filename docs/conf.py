@@ -1,5 +1,6 @@
 """Sphinx configuration."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from importlib.metadata import version as installed_version
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
+
+from turnkeep.formats import FORMATS, get_format
 
 project = "turnkeep"
 copyright = "the turnkeep authors"  # noqa: A001 - the name Sphinx reads
@@ -34,7 +37,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections|datetime|pathlib|typing|tiktoken|os|re|types|attr)\..*"),
     # Annotations name the module where a class lives, the pages where it is exported.
     ("py:.*", r"turnkeep\..*"),
-    ("py:.*", r"TextCounter|RequestCounter|optional|.*TypeVar.*|[A-Z]|SupportsIndex"),
+    ("py:.*", r"TextCounter|RequestCounter|PathLike|optional|.*TypeVar.*|[A-Z]|SupportsIndex"),
 ]
 # Docstring examples run under pytest --doctest-modules; here, only those of the pages.
 doctest_test_doctest_blocks = ""
@@ -56,6 +59,32 @@ class CommandHelp(Directive):
         )
         lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
         return [nodes.literal_block("", "\n".join(lines), language="text")]
+
+
+class FormatList(Directive):
+    """`{format-list}`: every format with what its class says about it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Ask the registry, so that no format can be missing."""
+        listed = nodes.definition_list()
+        for name in FORMATS:
+            about = inspect.getdoc(type(get_format(name))) or ""
+            item = nodes.definition_list_item()
+            item += nodes.term("", "", nodes.literal("", name))
+            definition = nodes.definition()
+            for paragraph in about.split("\n\n"):
+                definition += _paragraph(paragraph)
+            item += definition
+            listed += item
+        return [listed]
+
+
+def _paragraph(text: str) -> nodes.paragraph:
+    """A paragraph in which what stands between backticks is literal."""
+    made = nodes.paragraph()
+    for nth, part in enumerate(" ".join(text.split()).split("`")):
+        made += nodes.literal("", part) if nth % 2 else nodes.Text(part)
+    return made
 
 
 _PLAIN = ("attribute", "property", "data")
@@ -82,5 +111,6 @@ def setup(app: Sphinx) -> None:
     It takes what stands before a colon for a type; our attributes are sentences.
     """
     app.add_directive("command-help", CommandHelp)
+    app.add_directive("format-list", FormatList)
     app.connect("autodoc-process-docstring", _keep, priority=400)
     app.connect("autodoc-process-docstring", _restore, priority=600)
