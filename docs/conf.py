@@ -37,7 +37,8 @@ nitpick_ignore_regex = [
     ("py:.*", r"(collections|datetime|pathlib|typing|tiktoken|os|re|types|attr)\..*"),
     # Annotations name the module where a class lives, the pages where it is exported.
     ("py:.*", r"turnkeep\..*"),
-    ("py:.*", r"TextCounter|RequestCounter|PathLike|optional|.*TypeVar.*|[A-Z]|SupportsIndex"),
+    ("py:.*", r"TextCounter|RequestCounter|PathLike|SupportsIndex"),
+    ("py:.*", r"optional|.*TypeVar.*|[A-Z]"),
 ]
 # Docstring examples run under pytest --doctest-modules; here, only those of the pages.
 doctest_test_doctest_blocks = ""
