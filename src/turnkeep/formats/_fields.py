@@ -21,8 +21,9 @@ from turnkeep.model import (
     ToolResult,
     join_text,
     thaw,
+    trusted_text,
 )
-from turnkeep.serial import dump_message, load_message
+from turnkeep.serial import load_message
 
 from ._base import origin_of
 from ._shape import compact, frozen_object, json_type
@@ -47,10 +48,13 @@ def required(entry: dict[str, Any], key: str, kind: type[T], path: str) -> T:
     Raises:
         FormatError: It is not.
     """
+    value = entry.get(key)
+    if type(value) is kind:
+        return value
     if key not in entry:
         reason = f"{key!r} is missing (it must be {_WORDS[kind]})"
         raise FormatError(reason, path)
-    return checked(entry[key], key, kind, f"{path}.{key}")
+    return checked(value, key, kind, f"{path}.{key}")
 
 
 def optional(entry: dict[str, Any], key: str, kind: type[T], path: str) -> T | None:
@@ -102,8 +106,12 @@ def only_key(value: Any, what: str, path: str) -> str:
     return key
 
 
-def others(entry: dict[str, Any], known: Container[str], path: str) -> FrozenDict:
+def others(
+    entry: dict[str, Any], known: frozenset[str] | set[str], path: str
+) -> FrozenDict:
     """The keys of *entry* that are not *known*, frozen."""
+    if known.issuperset(entry):
+        return EMPTY
     return frozen_object({k: v for k, v in entry.items() if k not in known}, path)
 
 
@@ -128,17 +136,21 @@ def call_of(
 
 def text_blocks(text: str) -> tuple[Block, ...]:
     """*text* as content; nothing where it is empty."""
-    return (Text(text),) if text else ()
+    return (trusted_text(text),) if text else ()
 
 
-def plain_text(blocks: Iterable[Block]) -> str:
+def plain_text(blocks: Sequence[Block]) -> str:
     """The text and JSON among *blocks*, calls and results apart."""
+    if len(blocks) == 1 and isinstance(first := blocks[0], Text):
+        return first.text
     return join_text([b for b in blocks if isinstance(b, (Text, Json))])
 
 
-def without_results(blocks: Iterable[Block]) -> list[Block]:
-    """*blocks* without tool results."""
-    return [block for block in blocks if not isinstance(block, ToolResult)]
+def without_results(message: Message) -> Sequence[Block]:
+    """The blocks of *message* without tool results."""
+    if not message.tool_results:
+        return message.content
+    return [block for block in message.content if not isinstance(block, ToolResult)]
 
 
 def to_store(messages: Iterable[Message]) -> list[Message]:
@@ -164,8 +176,13 @@ def with_tool_names(messages: Iterable[Message], own: str) -> list[Message]:
     names: dict[str | None, str] = {}
     named = []
     for message in messages:
-        names.update((call.id, call.name) for call in message.tool_calls if call.id)
-        if message.tool_results and origin_of(message) != own:
+        nameless = False
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                names[block.id] = block.name
+            elif isinstance(block, ToolResult) and block.tool_name is None:
+                nameless = True
+        if nameless and origin_of(message) != own:
             content = tuple(_with_name(block, names) for block in message.content)
             message = attrs.evolve(message, content=content)  # noqa: PLW2901
         named.append(message)
@@ -173,9 +190,11 @@ def with_tool_names(messages: Iterable[Message], own: str) -> list[Message]:
 
 
 def _with_name(block: Block, names: dict[str | None, str]) -> Block:
-    if not isinstance(block, ToolResult) or block.tool_name is not None:
-        return block
-    return attrs.evolve(block, tool_name=names.get(block.tool_call_id))
+    if isinstance(block, ToolResult) and block.tool_name is None:
+        # Without an id there is no call to take the name from.
+        name = names.get(block.tool_call_id) if block.tool_call_id else None
+        return attrs.evolve(block, tool_name=name)
+    return block
 
 
 def read_time(value: Any, path: str) -> datetime | None:
@@ -229,12 +248,13 @@ CARRIED = "turnkeep"
 """Key of a host's metadata under which we keep what its format has no place for."""
 
 _CARRIED = ("id", "token_count", "pinned", "pin_scope", "kind")
+_UNSET = {"pinned": False, "pin_scope": "turn"}
 
 
 def carry(message: Message, fields: Sequence[str] = _CARRIED) -> dict[str, Any]:
     """What of *fields* is set on *message*, as JSON for its host's metadata."""
-    dumped = dump_message(message)
-    return {key: dumped[key] for key in fields if key in dumped}
+    values = {key: getattr(message, key) for key in fields}
+    return {key: v for key, v in values.items() if v != _UNSET.get(key)}
 
 
 def carried(value: Any, path: str, fields: Sequence[str] = _CARRIED) -> dict[str, Any]:

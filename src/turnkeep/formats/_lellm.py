@@ -22,6 +22,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     thaw,
+    trusted_message,
 )
 
 from ._base import Envelope, Match, is_own
@@ -144,8 +145,8 @@ def _read(entry: Any, path: str) -> Message:
             is_error=required(entry, "is_error", bool, path),
         )
         extra = others(entry, _RESULT, path)
-        return Message(role, (result,), extra=extra, layout=NAME)
-    return Message(
+        return trusted_message(role, (result,), extra=extra, layout=NAME)
+    return trusted_message(
         role,
         tuple(blocks),
         kind=kind_of_text(plain_text(blocks[:1])),
@@ -215,7 +216,7 @@ def _write(message: Message) -> list[Any]:
             "content": _write_blocks(put_marker(result), own=own),
         }
         entries.append(with_others(entry, extra))
-    rest = without_results(message.content)
+    rest = without_results(message)
     if rest or not entries:
         tag = "user" if message.role is Role.TOOL_RESULT else message.role.value
         tag = "assistant" if message.role is Role.TOOL_CALL else tag

@@ -12,6 +12,7 @@ from turnkeep.model import (
     Role,
     Thinking,
     ToolResult,
+    trusted_message,
 )
 
 from ._fields import (
@@ -67,7 +68,7 @@ def read_message(entry: Any, path: str) -> Message:
         said = (_read_result(entry, text, images, path),)
     else:
         said = (*text_blocks(text), *images)
-    return Message(
+    return trusted_message(
         role,
         (*_read_thinking(entry, path), *said, *_read_calls(entry, path)),
         timestamp=read_time(entry["timestamp"], f"{path}.timestamp"),

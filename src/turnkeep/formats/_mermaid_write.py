@@ -49,7 +49,7 @@ def write_message(message: Message) -> list[Any]:
         entry["tool_name"] = result.tool_name
         entry["images"], entry["image_numbers"] = write_images(result.content)
         entries.append(entry)
-    rest = without_results(message.content)
+    rest = without_results(message)
     if rest or not entries:
         entry = _blank(WIRE_ROLES[message.role], plain_text(rest))
         if entries and message.role is Role.TOOL_RESULT:
@@ -112,24 +112,24 @@ def _write_host_side(entries: list[dict[str, Any]], message: Message) -> None:
     ours = message.metadata.get(NAME)
     ours = ours if isinstance(ours, dict) else EMPTY
     host = ours.get("metadata")
-    if host is None:
-        host = {k: thaw(v) for k, v in message.metadata.items() if k != NAME}
+    if host is None and message.metadata:
+        host = {k: v for k, v in message.metadata.items() if k != NAME}
     kind, extra = _write_kind(message)
     if len(entries) > 1:
         extra.pop("token_count", None)
+    when = write_time(message.timestamp)
     for nth, entry in enumerate(entries):
-        entry["timestamp"] = write_time(message.timestamp)
+        entry["timestamp"] = when
         entry["kind"] = kind
-        told = dict(extra)
-        if nth and "id" in told:
-            told["id"] = f"{told['id']}/{nth}"
-        entry["metadata"] = thaw(host)
-        if isinstance(host, dict):
-            entry["metadata"] = {**thaw(host), **({CARRIED: told} if told else {})}
-            entry["metadata"] = entry["metadata"] or None
-        if isinstance(role := ours.get("role"), str) and message.role is Role.SYSTEM:
-            entry["role"] = role
+        told = (
+            {**extra, "id": f"{extra['id']}/{nth}"} if nth and "id" in extra else extra
+        )
+        entry["metadata"] = _write_metadata(host, told)
     first = entries[0]
+    if ours is EMPTY:
+        return
+    if isinstance(role := ours.get("role"), str) and message.role is Role.SYSTEM:
+        first["role"] = role
     if ours.get("actions"):
         first["actions"] = thaw(ours["actions"])
     numbers = ours.get("image_numbers")
@@ -137,10 +137,19 @@ def _write_host_side(entries: list[dict[str, Any]], message: Message) -> None:
         first["image_numbers"] = thaw(numbers)
 
 
+def _write_metadata(host: Any, told: dict[str, Any]) -> Any:
+    """The host's metadata with what *told* carries; null where there is neither."""
+    if host is None or isinstance(host, dict):
+        return {**thaw(host or {}), **({CARRIED: dict(told)} if told else {})} or None
+    return thaw(host)
+
+
 def _write_kind(message: Message) -> tuple[str, dict[str, Any]]:
     """The kind to write, and what is carried beside it."""
     extra = carry(message, CARRIED_FIELDS)
-    kind = extra.pop("kind", "normal")
+    kind = extra.pop("kind", None)
+    if kind is None:
+        return "normal", extra
     marked = kind_of_text(message.text) == kind
     if kind in KINDS or (kind == "summary" and marked):
         return kind if kind in KINDS else "context_checkpoint", extra

@@ -18,6 +18,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     thaw,
+    trusted_message,
 )
 
 from ._base import Envelope, Match, is_own
@@ -126,12 +127,14 @@ def _read(entry: Any, path: str) -> Message:
         case "System":
             text = checked(entry[tag], "System", str, where)
             kind = "summary" if text.startswith(SUMMARY_LINE) else kind_of_text(text)
-            return Message(Role.SYSTEM, text_blocks(text), kind=kind, layout=NAME)
+            return trusted_message(
+                Role.SYSTEM, text_blocks(text), kind=kind, layout=NAME
+            )
         case "User":
             parts = checked(entry[tag], "User", list, where)
             blocks = [_read_part(p, f"{where}[{n}]") for n, p in enumerate(parts)]
             kind = kind_of_text(plain_text(blocks))
-            return Message(Role.USER, tuple(blocks), kind=kind, layout=NAME)
+            return trusted_message(Role.USER, tuple(blocks), kind=kind, layout=NAME)
         case "Assistant":
             return _read_assistant(checked(entry[tag], tag, dict, where), where)
         case "ToolResult":
@@ -145,7 +148,9 @@ def _read(entry: Any, path: str) -> Message:
                 interim=said.interim,
             )
             extra = others(payload, _RESULT, where)
-            return Message(Role.TOOL_RESULT, (result,), extra=extra, layout=NAME)
+            return trusted_message(
+                Role.TOOL_RESULT, (result,), extra=extra, layout=NAME
+            )
         case _:
             reason = f"unknown message {tag!r} (expected {', '.join(_TAGS)})"
             raise FormatError(reason, path)
@@ -202,7 +207,7 @@ def _read_assistant(payload: dict[str, Any], path: str) -> Message:
             )
         )
     thoughts = () if reasoning is None else (Thinking(reasoning),)
-    return Message(
+    return trusted_message(
         Role.ASSISTANT,
         (*thoughts, *text_blocks(text), *calls),
         kind=kind_of_text(text),
@@ -222,7 +227,7 @@ def _write(message: Message) -> list[Any]:
         }
         for result in message.tool_results
     ]
-    rest = without_results(message.content)
+    rest = without_results(message)
     if entries and not rest:
         return entries
     if message.role is Role.SYSTEM:

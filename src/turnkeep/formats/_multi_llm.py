@@ -15,6 +15,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     thaw,
+    trusted_message,
 )
 
 from ._base import Envelope, Match, is_own
@@ -152,7 +153,7 @@ def _read(entry: Any, path: str) -> Message:
         raise FormatError(reason, path)
     fields = _read_attributes(entry, path)
     fields.setdefault("kind", kind_of_text(plain_text([block])))
-    return Message(
+    return trusted_message(
         role,
         (block,),
         timestamp=read_time(entry["timestamp"], f"{path}.timestamp"),

@@ -13,6 +13,7 @@ from turnkeep.model import (
     ToolResult,
     join_text,
     thaw,
+    trusted_message,
 )
 
 from ._base import Envelope, Match, is_own
@@ -155,7 +156,7 @@ def _read(entry: Any, path: str) -> Message:
     kind = kind_of_text(text)
     if pinned and role is Role.USER and text.startswith(SUMMARY_LINE):
         kind = "summary"
-    return Message(
+    return trusted_message(
         role,
         (*said, *calls, *results),
         id=required(entry, "id", str, path),
@@ -197,7 +198,7 @@ def _read_result(result: dict[str, Any], path: str) -> ToolResult:
 def _write(message: Message) -> list[Any]:
     own = is_own(message, NAME)
     entries = [_write_result(message, r, own=own) for r in message.tool_results]
-    rest = without_results(message.content)
+    rest = without_results(message)
     calls = [_write_call(call, own=own) for call in message.tool_calls]
     text = plain_text(rest)
     if text or calls or not entries:

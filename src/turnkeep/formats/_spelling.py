@@ -29,7 +29,11 @@ def remember(message: Message, entry: Any, name: str, write: Write) -> Message:
     Linear in the size of the entry.
     """
     written = write(message)
-    patch = difference(written[0] if len(written) == 1 else None, entry)
+    ours = written[0] if len(written) == 1 else None
+    # Readers are strict about types, so values that are equal are the same JSON.
+    if ours == entry:
+        return message
+    patch = difference(ours, entry)
     if patch is None:
         return message
     return attrs.evolve(message, layout=f"{name}:{compact(patch)}")
