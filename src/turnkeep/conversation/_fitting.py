@@ -58,6 +58,30 @@ class Pace:
     """The revision whose call is in `regret` already."""
 
 
+@attrs.frozen
+class Limits:
+    """A budget in tokens, worked out once."""
+
+    budget: Budget
+    spent: tuple[int, int]
+    """Tokens of tools and of per-request overhead."""
+    available: int
+    trigger: int
+    goal: int
+
+    @classmethod
+    def of(cls, budget: Budget, tools: int, overhead: int, margin: float) -> Limits:
+        """The limits of *budget*."""
+        available = budget.available(tools=tools, overhead=overhead, margin=margin)
+        return cls(
+            budget,
+            (tools, overhead),
+            available,
+            share_of(available, budget.trigger),
+            share_of(available, budget.goal(GOAL)),
+        )
+
+
 class Fitter:
     """Plans windows of one conversation and remembers where it has cut."""
 
@@ -75,6 +99,7 @@ class Fitter:
         self._tools: tuple[Any, str, int] = (None, "", 0)
         self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
         self._windows: list[ref[Plan]] = []
+        self._limits = Limits(Budget(1), (-1, -1), 0, 0, 0)
 
     # -- the cut ------------------------------------------------------------------------
 
@@ -112,16 +137,17 @@ class Fitter:
         ledger, counter = self.ledger, self.ledger.counter
         overhead = counter.request(has_tools=bool(ask.tools)) if ledger.messages else 0
         tools = self._count_tools(ask.tools)
-        available = budget.available(
-            tools=tools, overhead=overhead, margin=counter.margin
-        )
+        limits = self._limits
+        if limits.budget is not budget or limits.spent != (tools, overhead):
+            limits = self._limits = Limits.of(budget, tools, overhead, counter.margin)
+        available = limits.available
         if available > self.available and self.available:
             self.forget()
-        trigger = self._trigger(budget, available)
-        plan = self._quick(budget, ask, available, trigger, tools + overhead)
+        trigger = self._trigger(limits)
+        plan = self._quick(limits, ask, trigger)
         if plan is None:
             plan = self._plan(budget, ask, trigger, tools, overhead)
-        self._learn(plan, budget, available)
+        self._learn(plan, limits)
         return plan
 
     def _count_tools(self, tools: Any) -> int:
@@ -142,17 +168,16 @@ class Fitter:
             self._places[key] = known
         return known
 
-    def _trigger(self, budget: Budget, available: int) -> int:
+    def _trigger(self, limits: Limits) -> int:
         """The size above which to prune."""
-        pace = self.pace
-        goal = share_of(available, budget.goal(GOAL))
-        prices = budget.prices
+        pace, goal, available = self.pace, limits.goal, limits.available
+        prices = limits.budget.prices
         if prices is not None:
             due = prices.read * pace.regret >= (prices.write - prices.read) * goal
             if pace.cold or (due and pace.regret):
                 return max(goal, min(SMALL, available))
             return available
-        trigger = share_of(available, budget.trigger)
+        trigger = limits.trigger
         if pace.missed_at is not None:
             # The last plan could not reach its target: not again until it grew.
             grown = pace.missed_at + max(trigger - goal, 1)
@@ -196,11 +221,10 @@ class Fitter:
         self._windows.append(ref(plan))
         return plan
 
-    def _learn(self, plan: Plan, budget: Budget, available: int) -> None:
-        pace = self.pace
+    def _learn(self, plan: Plan, limits: Limits) -> None:
+        pace, goal = self.pace, limits.goal
         size = plan.tokens - plan.fixed
-        if plan.pruned or budget.prices is not None:
-            goal = share_of(available, budget.goal(GOAL))
+        if plan.pruned or limits.budget.prices is not None:
             if plan.pruned:
                 pace.regret = 0.0
                 pace.missed_at = size if size > goal else None
@@ -208,15 +232,13 @@ class Fitter:
                 pace.counted_revision = self.ledger.revision
                 pace.regret += max(size - goal, 0)
             pace.cold = False
-        self.available = available
+        self.available = limits.available
         self.last = plan
 
     # -- planning by sums -----------------------------------------------------------------
 
-    def _quick(
-        self, budget: Budget, ask: Ask, available: int, trigger: int, fixed: int
-    ) -> Plan | None:
-        cut, ledger = self._cut, self.ledger
+    def _quick(self, limits: Limits, ask: Ask, trigger: int) -> Plan | None:
+        cut, ledger, budget = self._cut, self.ledger, limits.budget
         if (
             cut is None
             or ask.drop_system
@@ -236,14 +258,14 @@ class Fitter:
             cut,
             calls,
             sum(item.tokens for item in inserted),
-            trigger=min(trigger, available),
-            target=share_of(available, budget.goal(GOAL)),
+            trigger=min(trigger, limits.available),
+            target=limits.goal,
         )
         if outcome is None:
             return None
         if outcome.pruned or outcome.cut is not cut:
             self._cut, self._memory = outcome.cut, None
-        return self._plan_of(outcome, ask, available, fixed, inserted)
+        return self._plan_of(outcome, ask, limits, inserted)
 
     def _stand_in_for(
         self, calls: Sequence[OpenCall], ask: Ask
@@ -273,15 +295,15 @@ class Fitter:
         self,
         outcome: Outcome,
         ask: Ask,
-        available: int,
-        fixed: int,
+        limits: Limits,
         inserted: tuple[Inserted, ...],
     ) -> Plan:
         ledger, counter = self.ledger, self.ledger.counter
+        fixed = sum(limits.spent)
         scene = _Scene(self, ask, outcome.cut, inserted)
         plan = Plan(
             tokens=outcome.tokens + fixed,
-            available=available,
+            available=limits.available,
             fixed=fixed,
             inserted=inserted,
             edits={},

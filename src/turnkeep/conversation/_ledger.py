@@ -57,8 +57,18 @@ class Ledger:
 
     # -- appending -----------------------------------------------------------------------
 
-    def append(self, message: Message, count: int = -1) -> int:
+    def append(
+        self, message: Message, known: int = -1, *, count: bool = False
+    ) -> int:
         """Add a message that has an id; returns its index.
+
+        Args:
+            message:
+                The message.
+            known:
+                Its tokens, if they have been counted.
+            count:
+                Whether to count them now, if not.
 
         Raises:
             DuplicateIdError: The id is taken; nothing is changed.
@@ -66,16 +76,18 @@ class Ledger:
         identity = message.id or ""
         if identity in self.index:
             raise DuplicateIdError(identity)
+        if count and known < 0:
+            known = self.counter.message(as_sent(message))
         index = len(self.messages)
         self.messages.append(message)
         self.index[identity] = index
-        self.counts.append(count)
+        self.counts.append(known)
         self._group(index, message)
         if message.pinned:
             self.pins[index] = message.pin_scope
             self._hold(index, message.pin_scope)
-        if count >= 0:
-            self._weigh(index, count)
+        if known >= 0:
+            self._weigh(index, known)
         else:
             self.last_uncounted = index
         self.revision += 1

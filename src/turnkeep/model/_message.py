@@ -144,6 +144,19 @@ class Message:
         )
         return cls(Role.TOOL_RESULT, (result,), **fields)
 
+    def stamped(self, identity: str, moment: datetime | None) -> Self:
+        """The same message with an id and a time stamp; `evolve` without its checks.
+
+        Appending does this to every message, and nothing else of it can be wrong.
+        """
+        made = object.__new__(type(self))
+        put = object.__setattr__
+        for name in _SLOTS:
+            put(made, name, getattr(self, name))
+        put(made, "id", identity)
+        put(made, "timestamp", moment)
+        return made
+
     def evolve(self, **changes: Any) -> Self:
         """A copy with *changes*; new content clears `token_count` and most of `layout`.
 
@@ -169,3 +182,6 @@ class Message:
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The results it carries, in order."""
         return tuple(b for b in self.content if isinstance(b, ToolResult))
+
+
+_SLOTS = tuple(field.name for field in attrs.fields(Message))
