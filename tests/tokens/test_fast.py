@@ -93,15 +93,16 @@ def test_one_that_counts_otherwise_is_not_used(fresh: pytest.MonkeyPatch) -> Non
     fresh.setitem(sys.modules, "bpe_openai._bindings", module)
 
     with pytest.raises(TokenizerUnavailableError, match="differently"):
-        FastCounter()
-    assert isinstance(text_counter(), TiktokenCounter)
+        FastCounter().load()
+    assert FastCounter().count("hello world") == 2
 
 
 def test_a_version_without_a_count_is_not_used(fresh: pytest.MonkeyPatch) -> None:
     fresh.setitem(sys.modules, "bpe_openai._bindings", SimpleNamespace())
 
     with pytest.raises(TokenizerUnavailableError, match=r"turnkeep\[fast\]"):
-        FastCounter()
+        FastCounter().load()
+    assert FastCounter().count("hello world") == 2
 
 
 @pytest.mark.parametrize("spec", [None, importlib.machinery.ModuleSpec("x", None)])
@@ -111,15 +112,23 @@ def test_without_its_compiled_part(
     fresh.setattr(_fast, "PathFinder", SimpleNamespace(find_spec=lambda *_: spec))
 
     with pytest.raises(TokenizerUnavailableError, match="not installed"):
-        FastCounter()
+        FastCounter().load()
+    assert FastCounter().count("hello world") == 2
 
 
 def test_without_the_package(fresh: pytest.MonkeyPatch) -> None:
     fresh.setattr(_fast, "find_spec", lambda _: None)
 
     assert isinstance(_factory.text_counter(), TiktokenCounter)
-    with pytest.raises(TokenizerUnavailableError, match="not installed"):
+    with pytest.raises(TokenizerUnavailableError, match=r"turnkeep\[fast\]"):
         FastCounter()
+
+
+def test_reads_nothing_before_the_first_count(fresh: pytest.MonkeyPatch) -> None:
+    fresh.setattr(_fast, "find_spec", lambda _: object())
+
+    assert text_counter().name == "o200k_base"
+    assert "bpe_openai._bindings" not in sys.modules
 
 
 def test_does_not_run_the_package_around_it() -> None:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
-from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class HuggingFaceCounter:
     exact = True
     margin = 0.0
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         file = Path(path)
         if file.is_dir():
             file /= "tokenizer.json"

@@ -87,11 +87,7 @@ def text_counter(model: str | None = None, name: str | None = None) -> TextCount
 
 def _exact(encoding: str) -> TextCounter:
     if FastCounter.supports(encoding):
-        try:
-            return FastCounter(encoding)
-        except TokenizerUnavailableError:
-            # It is installed, but a version that does not count as tiktoken does.
-            return TiktokenCounter(encoding)
+        return FastCounter(encoding)
     return TiktokenCounter(encoding)
 
 
