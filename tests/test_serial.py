@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.formats.seed_checks import json_values, objects, texts
+from tests.paths import ROOT
 from turnkeep import errors, serial
 from turnkeep.model import (
     EMPTY,
@@ -618,3 +620,18 @@ def test_bulk_work_leaves_the_garbage_collector_as_it_was() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_the_reference_names_every_field() -> None:
+    """The tables of `docs/reference/json.md` are those of the code."""
+    page = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
+    fields = set(re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE))
+    blocks = {
+        tag: set(re.findall(r"`(\w+)`", row))
+        for tag, row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|$", page, re.MULTILINE)
+    }
+
+    assert fields == serial.MESSAGE_FIELDS
+    assert blocks == {
+        tag: known - {"type", "extra"} for tag, known in serial.BLOCK_FIELDS.items()
+    }
