@@ -144,7 +144,7 @@ def count(
     tools = envelope.tools if tools is None else tools
     system = envelope.system if system is None else system
     spent = {"system": 0, "messages": 0, "reasoning": 0, "images": 0}
-    parts = [] if system is None else list(fmt.decode_system(system))
+    parts = list(fmt.decode_system(system)) if system else []
     for nth, entry in enumerate(envelope.entries):
         parts.extend(fmt.decode(entry, f"{envelope.path}[{nth}]"))
     for message in parts:

@@ -197,7 +197,7 @@ def _decoded(
     envelope: Envelope, fmt: Format, advance: Callable[[int], None]
 ) -> Iterator[tuple[int, str, Message]]:
     """Each logical message with its place in the list and its id."""
-    if envelope.system is not None:
+    if envelope.system:
         for message in fmt.decode_system(envelope.system):
             yield -1, "system", message
     seen: set[str] = set()
