@@ -3,19 +3,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 from sortedcontainers import SortedList
 
 from turnkeep.model import EMPTY, FrozenDict, freeze
+from turnkeep.stores import CallRecord
 
 
 class CallState(StrEnum):
     """Where a tool call stands.
 
     `open`: no result at all. `pending`: a placeholder stands for it. `interim`: an
-    answer came, but not the last one. The rest are final: only the first of them counts.
+    answer came, but not the last one. The rest are final: the first one counts.
     """
 
     OPEN = "open"
@@ -26,6 +27,21 @@ class CallState(StrEnum):
     EXPIRED = "expired"
     ABANDONED = "abandoned"
     """Nobody waits for it any more; its step is an ordinary one."""
+
+
+PendingPolicy = Literal["answer", "keep", "raise"]
+"""What `fit` does about open calls: answer them in the window with a stand-in, send
+them bare, or raise `OpenCallError`."""
+
+POLICIES: dict[PendingPolicy, Literal["stand-in", "keep", "raise"]] = {
+    "answer": "stand-in",
+    "keep": "keep",
+    "raise": "raise",
+}
+"""The same in the words of planning."""
+
+ANSWERED = frozenset({CallState.RESOLVED, CallState.CANCELLED, CallState.EXPIRED})
+"""States that come with a final result in the history."""
 
 
 @attrs.frozen
@@ -49,11 +65,39 @@ class CallNote:
     """What the conversation knows about a call beyond its messages."""
 
     state: CallState | None = None
-    """Set for `cancelled`, `expired` and `abandoned`; the rest shows in the history."""
+    """Set once nobody waits any more; `open`, `pending` and `interim` show in the
+    history."""
     since: datetime | None = None
     expires_at: datetime | None = None
     waits_for: FrozenDict = attrs.field(default=EMPTY, converter=freeze)
     closed_at: datetime | None = None
+
+    @classmethod
+    def of(cls, record: CallRecord) -> CallNote:
+        """What a store keeps.
+
+        Raises:
+            ValueError: Its state is none that we know.
+        """
+        return cls(
+            None if record.state is None else CallState(record.state),
+            record.since,
+            record.expires_at,
+            record.waits_for,
+            record.closed_at,
+        )
+
+    def record(self, place: CallPlace) -> CallRecord:
+        """The same for a store."""
+        return CallRecord(
+            place[0],
+            place[1],
+            None if self.state is None else self.state.value,
+            self.since,
+            self.expires_at,
+            self.closed_at,
+            self.waits_for,
+        )
 
 
 CallPlace = tuple[str, int]
@@ -83,6 +127,10 @@ class CallBook:
         self._notes[place] = note
         if note.expires_at is not None and note.state is None and not note.closed_at:
             self._due.add((note.expires_at, place))
+
+    def __contains__(self, place: CallPlace) -> bool:
+        """Whether there is a note on a call."""
+        return place in self._notes
 
     def due(self, now: datetime) -> list[CallPlace]:
         """Calls whose deadline is *now* or earlier, the earliest first."""

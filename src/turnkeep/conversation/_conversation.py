@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -11,7 +13,12 @@ from typing import Any, ClassVar, Literal, Self
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import OpenCalls, Overflow
-from turnkeep.errors import DuplicateIdError, UnknownMessageError
+from turnkeep.errors import (
+    ConflictError,
+    DuplicateIdError,
+    UnknownConversationError,
+    UnknownMessageError,
+)
 from turnkeep.formats import detect, get_format
 from turnkeep.model import (
     PENDING,
@@ -20,19 +27,23 @@ from turnkeep.model import (
     Message,
     PinScope,
     ToolCall,
+    as_sent,
     marker_of,
     unmark,
 )
 from turnkeep.plans import Plan
 from turnkeep.serial import dumps, loads, write_atomic
+from turnkeep.stores import CallRecord, Change, Pin, Row, Snapshot, Store
 from turnkeep.strategies import Strategy
 from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_counter
 
-from ._calls import CallState, PendingCall
+from ._calls import POLICIES, CallState, PendingCall, PendingPolicy
+from ._changes import apply_change
 from ._desk import CallDesk, deadline
 from ._fitting import Ask, Fitter
 from ._ledger import Ledger
-from ._saving import from_document, to_document
+from ._link import Link
+from ._saving import from_document, from_snapshot, settings_of, to_document
 from ._window import Window
 
 _OUR_ID = re.compile(r"msg-(\d+)")
@@ -60,6 +71,10 @@ class Conversation:
             A counter, or a name such as `"o200k_base"` or `"approximate"`.
         stand_in_text:
             What the model reads for an open call that other messages follow.
+        pending_policy:
+            What windows do about open calls that other messages follow: `"answer"` them
+            with a stand-in, `"keep"` them bare, or `"raise"` `OpenCallError`. The
+            history itself never gets an answer that nobody gave.
         on_prune:
             Called with the plan whenever something had to go.
     """
@@ -76,9 +91,14 @@ class Conversation:
         strategy: Strategy | None = None,
         token_counter: TextCounter | RequestCounter | str | None = None,
         stand_in_text: str = STAND_IN_TEXT,
+        pending_policy: PendingPolicy = "answer",
         on_prune: Callable[[Plan], object] | None = None,
     ) -> None:
         """See the class."""
+        if pending_policy not in POLICIES:
+            known = ", ".join(map(repr, POLICIES))
+            msg = f"pending_policy is one of {known}, not {pending_policy!r}"
+            raise ValueError(msg)
         self._lock = RLock()
         self._budget = budget
         self._model = model
@@ -87,11 +107,13 @@ class Conversation:
         self.strategy = strategy
         self._text_counter = token_counter
         self.stand_in_text = stand_in_text
+        self.pending_policy = pending_policy
         self.on_prune = on_prune
         self.metadata: dict[str, Any] = {}
         """Anything of the host's that is to be saved with the conversation."""
         self._unknown: dict[str, Any] = {}
         self._next = 1
+        self._link: Link | None = None
         self._ledger = Ledger(self._make_counter())
         self._desk = CallDesk(self._ledger)
         self._fitter = Fitter(self._ledger, self._desk)
@@ -129,6 +151,61 @@ class Conversation:
         chat._take(_decoded(source, envelope))
         return chat
 
+    @classmethod
+    def open(
+        cls,
+        store: Store,
+        conversation_id: str,
+        *,
+        create: bool = True,
+        rebase: bool = False,
+        tail: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """A conversation in a store: every change is durable there when it returns.
+
+        Args:
+            store:
+                Where it is kept.
+            conversation_id:
+                Which one.
+            create:
+                Make it if it is not there.
+            rebase:
+                Whether appends go behind what others have written meanwhile, without
+                asking; see `append`.
+            tail:
+                Read only the newest part, of at least so many tokens, and what a window
+                must hold: system messages, pins, open calls. Enough for a window of
+                that size, whatever the length of the history; what needs the rest
+                reads it.
+            **options:
+                Arguments of the class; they come before what was saved.
+
+        Raises:
+            UnknownConversationError: It is not there, and *create* is off.
+            CorruptStoreError: It is damaged.
+        """
+
+        def read() -> Snapshot:
+            if tail is None:
+                return store.read(conversation_id)
+            return store.read_tail(conversation_id, tokens=tail, held=True)
+
+        try:
+            snapshot = read()
+        except UnknownConversationError:
+            if not create:
+                raise
+            settings = settings_of(cls(**options))
+            # Another process may be making it at this moment: then theirs is read.
+            with suppress(ConflictError):
+                store.create(conversation_id, Change(state=settings))
+            snapshot = read()
+        chat: Self = from_snapshot(cls, snapshot, options)
+        chat._link = Link(store, snapshot, rebase=rebase, tail=tail)
+        return chat
+
     # -- what it is -----------------------------------------------------------------
 
     @property
@@ -158,7 +235,9 @@ class Conversation:
     @property
     def format(self) -> str:
         """The format windows are encoded in; follows the model unless given."""
-        return self._format or format_of_model(self._model)
+        if self._format is None:
+            return _format_of_model(self._model)
+        return self._format
 
     def _make_counter(self) -> RequestCounter:
         counter = self._text_counter
@@ -168,9 +247,54 @@ class Conversation:
             counter = text_counter(self._model, counter)
         return request_counter(format=self.format, model=self._model, text=counter)
 
+    @property
+    def version(self) -> int | None:
+        """The version in its store that this process has seen; `None` without one."""
+        return None if self._link is None else self._link.version
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole history is here, or only the part that `open` read."""
+        return self._link is None or self._link.tail is None
+
+    def refresh(self) -> tuple[str, ...]:
+        """Take over what other processes wrote to the store; costs what they wrote.
+
+        Returns:
+            Ids of the messages that came, changed or went.
+        """
+        with self._lock:
+            return () if self._link is None else self._link.refresh(self)
+
+    def flush(self) -> None:
+        """Write settings (budget, model, metadata, the cut) to the store.
+
+        `fit` does so when it has cut. Messages, pins and calls need no flush.
+        """
+        with self._lock:
+            if self._link is not None:
+                self._link.flush(self)
+
+    def _load_rest(self) -> None:
+        if self._link is not None:
+            self._link.load_rest(self)
+
+    def _commit(self, make: Callable[[], Change], *, rebase: bool = True) -> Change:
+        """Make a change: in the store first, where there is one, and then here.
+
+        With *rebase*, a change that others were faster than is made again on top of
+        theirs: for what stays right whatever they wrote.
+        """
+        link = self._link
+        change = make() if link is None else link.commit(self, make, rebase=rebase)
+        apply_change(self, change)
+        return change
+
     def __len__(self) -> int:
         """Number of messages in the history."""
-        return len(self._ledger.messages)
+        with self._lock:
+            self._load_rest()
+            return len(self._ledger.messages)
 
     def __iter__(self) -> Iterator[Message]:
         """The messages as they are now, in order."""
@@ -178,7 +302,10 @@ class Conversation:
 
     def __contains__(self, message_id: object) -> bool:
         """Whether a message has that id."""
-        return message_id in self._ledger.index
+        with self._lock:
+            if message_id not in self._ledger.index:
+                self._load_rest()
+            return message_id in self._ledger.index
 
     def __getitem__(self, message_id: str) -> Message:
         """The message with that id.
@@ -193,9 +320,12 @@ class Conversation:
     def messages(self) -> tuple[Message, ...]:
         """The whole history; costs its length."""
         with self._lock:
+            self._load_rest()
             return tuple(self._ledger.messages)
 
     def _at(self, message_id: str) -> int:
+        if message_id not in self._ledger.index:
+            self._load_rest()
         try:
             return self._ledger.index[message_id]
         except KeyError:
@@ -204,8 +334,9 @@ class Conversation:
     def __repr__(self) -> str:
         """Show the figures."""
         pending = len(self.pending)
+        size = len(self._ledger.messages)
         return (
-            f"Conversation({len(self)} messages, {len(self._ledger.pins)} pinned, "
+            f"Conversation({size} messages, {len(self._ledger.pins)} pinned, "
             f"{pending} pending, model={self._model!r})"
         )
 
@@ -240,46 +371,77 @@ class Conversation:
         """Append the final result of an open call: the same as `resolve`."""
         return self.resolve(call_id, content, is_error=is_error, message_id=message_id)
 
-    def append(self, message: Message) -> Message:
+    def append(self, message: Message, *, rebase: bool | None = None) -> Message:
         """Append *message*; returns it with its id and time stamp.
 
         Costs the message: it is counted once, here.
 
+        Args:
+            message:
+                What to append.
+            rebase:
+                Whether to append behind what other processes have written meanwhile,
+                instead of raising `ConflictError`. An id that was not given is then
+                made anew. Default: what `open` was told.
+
         Raises:
             DuplicateIdError: Its id is taken; nothing is changed.
+            ConflictError: Another process wrote first. What it wrote is here now;
+                nothing of *message* is.
         """
         with self._lock:
-            return self._append(message, now=True)
+            return self._append([message], rebase)[0]
 
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Append several messages, or none of them.
+    def extend(
+        self, messages: Iterable[Message], *, rebase: bool | None = None
+    ) -> None:
+        """Append several messages, or none of them; *rebase* as for `append`.
 
         Raises:
             DuplicateIdError: An id is taken or used twice; nothing is changed.
+            ConflictError: Another process wrote first.
         """
         with self._lock:
-            batch = list(messages)
-            taken = set(self._ledger.index)
-            for message in batch:
-                if message.id is not None:
-                    if message.id in taken:
-                        raise DuplicateIdError(message.id)
-                    taken.add(message.id)
-            for message in batch:
-                self._append(message, now=True)
+            self._append(list(messages), rebase)
 
-    def _append(self, message: Message, *, now: bool) -> Message:
-        changes: dict[str, Any] = {}
-        if message.id is None:
-            changes["id"] = self._new_id()
-        if now and message.timestamp is None:
-            changes["timestamp"] = datetime.now(UTC)
-        if changes:
-            message = message.evolve(**changes)
-        index = self._ledger.append(message)
-        self._raise_counter(message.id)
-        self._ledger.count(index)
-        return message
+    def _append(
+        self, messages: Sequence[Message], rebase: bool | None
+    ) -> list[Message]:
+        if rebase is None:
+            rebase = self._link is not None and self._link.rebase
+        change = self._commit(lambda: Change(self._rows(messages)), rebase=rebase)
+        return [row.message for row in change.append]
+
+    def _rows(self, messages: Sequence[Message]) -> list[Row]:
+        """Messages with an id, a time stamp and a count each.
+
+        Raises:
+            DuplicateIdError: An id is taken or used twice.
+        """
+        taken = self._ledger.index
+        given: set[str] = set()
+        for message in messages:
+            if message.id is not None:
+                if message.id in taken or message.id in given:
+                    raise DuplicateIdError(message.id)
+                given.add(message.id)
+        rows: list[Row] = []
+        number = self._next
+        for message in messages:
+            changes: dict[str, Any] = {}
+            if message.id is None:
+                while (identity := f"msg-{number}") in taken or identity in given:
+                    number += 1
+                number += 1
+                changes["id"] = identity
+            if message.timestamp is None:
+                changes["timestamp"] = datetime.now(UTC)
+            rows.append(self._row(message.evolve(**changes) if changes else message))
+        return rows
+
+    def _row(self, message: Message) -> Row:
+        counter = self._ledger.counter
+        return Row(message, counter.message(as_sent(message)), counter.name)
 
     def _new_id(self) -> str:
         while (identity := f"msg-{self._next}") in self._ledger.index:
@@ -287,6 +449,9 @@ class Conversation:
         return identity
 
     def _raise_counter(self, identity: str | None) -> None:
+        if identity == f"msg-{self._next}":
+            self._next += 1
+            return
         match = _OUR_ID.fullmatch(identity or "")
         if match:
             self._next = max(self._next, int(match[1]) + 1)
@@ -310,16 +475,20 @@ class Conversation:
         Raises:
             UnknownMessageError: There is no such message.
         """
+        if changes.get("id", message_id) != message_id:
+            msg = "a message keeps its id; append a new one instead"
+            raise ValueError(msg)
+
+        def make() -> Change:
+            message = self._ledger.messages[self._at(message_id)].evolve(**changes)
+            return Change(replace=[self._row(message)], state=self._forgetting())
+
         with self._lock:
-            index = self._at(message_id)
-            if changes.get("id", message_id) != message_id:
-                msg = "a message keeps its id; append a new one instead"
-                raise ValueError(msg)
-            message = self._ledger.messages[index].evolve(**changes)
-            self._fitter.settle()
-            self._ledger.replace(index, message)
-            self._fitter.forget()
-            return message
+            return self._commit(make, rebase=False).replace[0].message
+
+    def _forgetting(self) -> dict[str, Any]:
+        """What forgets the cut in the store along with a change."""
+        return {} if self._link is None else {"cut": None}
 
     def remove(self, message_id: str) -> tuple[Message, ...]:
         """Remove a message with its whole step, so that no call loses its result.
@@ -328,13 +497,12 @@ class Conversation:
             What was removed, in order.
         """
         with self._lock:
+            self._load_rest()
+            index = self._at(message_id)
             grouping = self._ledger.grouping
-            step = grouping.step_of[self._at(message_id)]
+            step = grouping.step_of[index]
             steps = grouping.ties.get(step, {step})
-            gone = {i for s in steps for i in grouping.members(s)}
-            removed = tuple(self._ledger.messages[i] for i in sorted(gone))
-            self._keep(i for i in range(len(self)) if i not in gone)
-            return removed
+            return self._remove(sorted(i for s in steps for i in grouping.members(s)))
 
     def rewind(self, message_id: str) -> tuple[Message, ...]:
         """Go back to a message: everything after it goes, it stays.
@@ -343,15 +511,22 @@ class Conversation:
             What was removed, in order.
         """
         with self._lock:
-            stop = self._at(message_id) + 1
-            removed = tuple(self._ledger.messages[stop:])
-            self._keep(range(stop))
-            return removed
+            self._load_rest()
+            start = self._at(message_id) + 1
+            return self._remove(range(start, len(self._ledger.messages)))
+
+    def _remove(self, indexes: Iterable[int]) -> tuple[Message, ...]:
+        removed = tuple(self._ledger.messages[i] for i in indexes)
+        ids = [message.id or "" for message in removed]
+        change = Change(remove=ids, state=self._forgetting())
+        self._commit(lambda: change, rebase=False)
+        return removed
 
     def clear(self) -> None:
         """Remove everything, pins included; ids go on where they were."""
         with self._lock:
-            self._keep(())
+            self._load_rest()
+            self._remove(range(len(self._ledger.messages)))
 
     def replace_messages(self, messages: Iterable[Message]) -> None:
         """Put *messages* in place of the history, for example a restored one.
@@ -363,28 +538,44 @@ class Conversation:
             DuplicateIdError: An id is used twice; nothing is changed.
         """
         with self._lock:
+            self._load_rest()
             batch = list(messages)
-            seen: set[str] = set()
-            for message in batch:
-                if message.id is not None:
-                    if message.id in seen:
-                        raise DuplicateIdError(message.id)
-                    seen.add(message.id)
-            self._keep(())
-            # Ids that are given are reserved before any are made.
-            for message in batch:
-                self._raise_counter(message.id)
-            self._take(batch)
+            gone = tuple(self._ledger.index)
+            rows = self._restored(batch)
+            change = Change(rows, remove=gone, state=self._forgetting())
+            self._commit(lambda: change, rebase=False)
 
-    def _keep(self, indexes: Iterable[int]) -> None:
-        self._fitter.settle()
-        self._ledger.rebuild(indexes)
-        self._desk.after_rebuild()
-        self._fitter.forget()
+    def _restored(self, messages: Sequence[Message]) -> list[Row]:
+        """Messages for an empty history: nothing is stamped, counting waits.
+
+        Raises:
+            DuplicateIdError: An id is used twice.
+        """
+        given: set[str] = set()
+        for message in messages:
+            if message.id is not None:
+                if message.id in given:
+                    raise DuplicateIdError(message.id)
+                given.add(message.id)
+                # Ids that are given are reserved before any are made.
+                self._raise_counter(message.id)
+        number = self._next
+        rows: list[Row] = []
+        for message in messages:
+            kept = message
+            if message.id is None:
+                kept = message.evolve(id=f"msg-{number}")
+                number += 1
+            rows.append(Row(kept))
+        return rows
 
     def fork(self) -> Self:
-        """An independent copy with the same history, pins, calls and settings."""
+        """An independent copy with the same history, pins, calls and settings.
+
+        It is in no store.
+        """
         with self._lock:
+            self._load_rest()
             other = type(self)(
                 budget=self._budget,
                 model=self._model,
@@ -393,6 +584,7 @@ class Conversation:
                 strategy=self.strategy,
                 token_counter=self._text_counter,
                 stand_in_text=self.stand_in_text,
+                pending_policy=self.pending_policy,
                 on_prune=self.on_prune,
             )
             other._ledger = self._ledger.copy()
@@ -403,7 +595,7 @@ class Conversation:
             other.metadata = dict(self.metadata)
             return other
 
-    # -- pins ---------------------------------------------------------------------------
+    # -- pins --------------------------------------------------------------------------
 
     @property
     def pinned(self) -> tuple[Message, ...]:
@@ -414,7 +606,7 @@ class Conversation:
     def set_pinned(self, message_id: str, pinned: bool = True) -> bool:
         """Pin or unpin a message; returns whether it was found."""
         with self._lock:
-            if message_id not in self._ledger.index:
+            if message_id not in self:
                 return False
             if pinned:
                 self.pin(message_id)
@@ -435,13 +627,13 @@ class Conversation:
         Raises:
             UnknownMessageError: There is no such message.
         """
+
+        def make() -> Change:
+            self._at(message_id)
+            return Change(pins=[Pin(message_id, scope)])
+
         with self._lock:
-            index = self._at(message_id)
-            message = self._ledger.messages[index]
-            self._fitter.settle()
-            self._ledger.replace(index, message.evolve(pinned=True, pin_scope=scope))
-            if message.pinned and scope == "step" != message.pin_scope:
-                self._fitter.forget()
+            self._commit(make)
 
     def unpin(self, message_id: str) -> None:
         """Let a message go its way again; forgets the cut.
@@ -449,15 +641,16 @@ class Conversation:
         Raises:
             UnknownMessageError: There is no such message.
         """
-        with self._lock:
-            index = self._at(message_id)
-            message = self._ledger.messages[index]
-            if message.pinned:
-                self._fitter.settle()
-                self._ledger.replace(index, message.evolve(pinned=False))
-                self._fitter.forget()
 
-    # -- calls --------------------------------------------------------------------------
+        def make() -> Change:
+            if not self._ledger.messages[self._at(message_id)].pinned:
+                return Change()
+            return Change(pins=[Pin(message_id, None)], state=self._forgetting())
+
+        with self._lock:
+            self._commit(make)
+
+    # -- calls -------------------------------------------------------------------------
 
     @property
     def pending(self) -> tuple[PendingCall, ...]:
@@ -470,6 +663,15 @@ class Conversation:
         """Calls without any result, in their order."""
         with self._lock:
             return self._desk.unanswered()
+
+    def call_state(self, call_id: str, *, message_id: str | None = None) -> CallState:
+        """Where a call stands; of several with that id, the newest open one first.
+
+        Raises:
+            UnknownCallError: There is no such call.
+        """
+        with self._lock:
+            return self._desk.state(call_id, message_id)
 
     def defer(
         self,
@@ -499,17 +701,19 @@ class Conversation:
             AlreadyResolvedError: It has its final answer; nothing is changed.
             AmbiguousCallError: Several calls of that id are open.
         """
-        with self._lock:
+        text = content
+        if isinstance(content, str):
+            text = unmark(content) if marker_of(content) == PENDING else content
+        notes = {"expires_at": deadline(expires_at), "waits_for": waits_for or {}}
+
+        def make() -> Change:
             call = self._desk.find(call_id, message_id)
-            notes = {"expires_at": deadline(expires_at), "waits_for": waits_for or {}}
-            text = content
-            if isinstance(content, str) and marker_of(content) == PENDING:
-                text = unmark(content)
-            elif content == "":
-                text = self.stand_in_text
-            made = self.append(self._desk.answer(call, text, pending=True))
-            self._desk.note(call, **notes)
-            return made
+            said = self._desk.answer(call, text or self.stand_in_text, pending=True)
+            record = self._desk.noted(call, **notes)
+            return Change(self._rows([said]), calls=[record])
+
+        with self._lock:
+            return self._commit(make).append[0].message
 
     def interim(
         self,
@@ -525,9 +729,13 @@ class Conversation:
             AlreadyResolvedError: It has its final answer; nothing is changed.
             AmbiguousCallError: Several calls of that id are open.
         """
-        with self._lock:
+
+        def make() -> Change:
             call = self._desk.find(call_id, message_id)
-            return self.append(self._desk.answer(call, content, interim=True))
+            return Change(self._rows([self._desk.answer(call, content, interim=True)]))
+
+        with self._lock:
+            return self._commit(make).append[0].message
 
     def resolve(
         self,
@@ -547,11 +755,9 @@ class Conversation:
             AlreadyResolvedError: It has its final answer; nothing is changed.
             AmbiguousCallError: Several calls of that id are open.
         """
-        with self._lock:
-            call = self._desk.find(call_id, message_id)
-            made = self.append(self._desk.answer(call, content, is_error=is_error))
-            self._desk.note(call, closed_at=made.timestamp)
-            return made
+        return self._close(
+            call_id, message_id, CallState.RESOLVED, content, is_error=is_error
+        )
 
     def cancel(
         self, call_id: str, reason: str = "", *, message_id: str | None = None
@@ -564,16 +770,34 @@ class Conversation:
             AmbiguousCallError: Several calls of that id are open.
         """
         text = f"tool error: cancelled: {reason}" if reason else "tool error: cancelled"
-        return self._close(call_id, message_id, CallState.CANCELLED, text)
+        return self._close(
+            call_id, message_id, CallState.CANCELLED, text, is_error=True
+        )
 
     def _close(
-        self, call_id: str, message_id: str | None, state: CallState, text: str
+        self,
+        call_id: str,
+        message_id: str | None,
+        state: CallState,
+        content: str | Sequence[Block],
+        *,
+        is_error: bool,
     ) -> Message:
-        with self._lock:
+        """Append a call's final result; the first one wins, whoever writes it."""
+
+        def make() -> Change:
             call = self._desk.find(call_id, message_id)
-            made = self.append(self._desk.answer(call, text, is_error=True))
-            self._desk.note(call, state=state, closed_at=made.timestamp)
-            return made
+            rows = self._rows([self._desk.answer(call, content, is_error=is_error)])
+            if state is CallState.RESOLVED and not self._desk.is_noted(call):
+                # Its result says it all: most calls are answered at once.
+                return Change(rows)
+            when = rows[0].message.timestamp
+            return Change(
+                rows, calls=[self._desk.noted(call, state=state, closed_at=when)]
+            )
+
+        with self._lock:
+            return self._commit(make).append[0].message
 
     def abandon(self, call_id: str, *, message_id: str | None = None) -> None:
         """Say that nobody waits for a call any more: its step is an ordinary one.
@@ -585,11 +809,15 @@ class Conversation:
             AlreadyResolvedError: It has its final answer; nothing is changed.
             AmbiguousCallError: Several calls of that id are open.
         """
-        with self._lock:
+
+        def make() -> Change:
             call = self._desk.find(call_id, message_id)
-            self._fitter.settle()
-            self._desk.note(call, state=CallState.ABANDONED)
-            self._ledger.revision += 1
+            when = datetime.now(UTC)
+            record = self._desk.noted(call, state=CallState.ABANDONED, closed_at=when)
+            return Change(calls=[record])
+
+        with self._lock:
+            self._commit(make)
 
     def expire(self, now: datetime) -> tuple[PendingCall, ...]:
         """Close the calls whose deadline has passed with an error that says so.
@@ -599,19 +827,29 @@ class Conversation:
         Raises:
             NaiveTimestampError: *now* has no time zone.
         """
-        with self._lock:
-            before = {(c.message_id, c.id): c for c in self._desk.pending()}
-            closed: list[PendingCall] = []
+        closed: list[PendingCall] = []
+
+        def make() -> Change:
+            closed.clear()
+            rows: list[Message] = []
+            records: list[CallRecord] = []
             for call in self._desk.due(now):
-                message_id, _ = self._desk.place(call)
-                pending = before[message_id, call.key]
+                pending = self._desk.describe(call)
                 when = pending.expires_at.isoformat() if pending.expires_at else ""
                 text = f"tool error: expired: no result arrived by {when}"
-                self._close(call.key, message_id, CallState.EXPIRED, text)
+                rows.append(self._desk.answer(call, text, is_error=True))
+                records.append(
+                    self._desk.noted(call, state=CallState.EXPIRED, closed_at=now)
+                )
                 closed.append(pending)
+            return Change(self._rows(rows), calls=records)
+
+        with self._lock:
+            if self._desk.due(now):
+                self._commit(make)
             return tuple(closed)
 
-    # -- windows ------------------------------------------------------------------------
+    # -- windows -----------------------------------------------------------------------
 
     def fit(
         self,
@@ -619,7 +857,7 @@ class Conversation:
         *,
         tools: Any = None,
         format: str | None = None,  # noqa: A002 - the public name
-        open_calls: OpenCalls = "stand-in",
+        open_calls: OpenCalls | None = None,
         on_overflow: Overflow = "raise",
         drop_system: bool = False,
     ) -> Window:
@@ -635,7 +873,8 @@ class Conversation:
             format:
                 What the window will be encoded in, if not the conversation's format.
             open_calls:
-                `"stand-in"`, `"keep"` or `"raise"`.
+                `"stand-in"`, `"keep"` or `"raise"`; by default what `pending_policy`
+                says.
             on_overflow:
                 `"raise"`, or `"send"` what cannot be made to fit.
             drop_system:
@@ -653,6 +892,13 @@ class Conversation:
                     msg = "this conversation has no budget: pass one to fit()"
                     raise ValueError(msg)
                 budget = Budget.for_model(self._model)
+            link = self._link
+            if link is not None and budget.max_tokens > (
+                link.tail or budget.max_tokens
+            ):
+                self._load_rest()
+            if open_calls is None:
+                open_calls = POLICIES[self.pending_policy]
             name = format or self.format
             used = self.tools if tools is None else tools
             plan = self._fitter.fit(
@@ -670,6 +916,8 @@ class Conversation:
             )
             messages = self._ledger.messages
             window = Window(plan, name, used, messages.__getitem__)
+            if plan.pruned:
+                self.flush()
         if plan.pruned and self.on_prune is not None:
             self.on_prune(plan)
         return window
@@ -702,7 +950,7 @@ class Conversation:
         """
         self.pin(message_id, scope="step")
 
-    # -- saving -------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
         """Everything there is to save, as a JSON object; costs the history.
@@ -711,6 +959,7 @@ class Conversation:
         strategy, which is code.
         """
         with self._lock:
+            self._load_rest()
             return to_document(self)
 
     @classmethod
@@ -764,6 +1013,12 @@ _FAMILIES = (
     ("deepseek", "deepseek"),
     ("mistral", "mistral"),
 )
+
+
+@lru_cache(maxsize=64)
+def _format_of_model(model: str | None) -> str:
+    # Asked for at every fit.
+    return format_of_model(model)
 
 
 def format_of_model(model: str | None) -> str:

@@ -12,10 +12,11 @@ from turnkeep.errors import (
     NaiveTimestampError,
     UnknownCallError,
 )
-from turnkeep.model import Block, Message
+from turnkeep.model import Block, Message, ToolCall
+from turnkeep.stores import CallRecord
 from turnkeep.turns import OpenCall
 
-from ._calls import CallBook, CallPlace, CallState, PendingCall
+from ._calls import ANSWERED, CallBook, CallPlace, CallState, PendingCall
 from ._ledger import Ledger
 
 
@@ -49,7 +50,8 @@ class CallDesk:
             found = [c for c in found if self.ledger.id(c.message) == message_id]
         if not found:
             if self._exists(call_id, message_id):
-                raise AlreadyResolvedError(call_id, self._final_state(call_id))
+                state = self._final_state(call_id, message_id)
+                raise AlreadyResolvedError(call_id, state)
             raise UnknownCallError(call_id)
         awaited = [call for call in found if self.is_awaited(call)]
         if not awaited:
@@ -68,16 +70,17 @@ class CallDesk:
         if index is None:
             return False
         calls = self.ledger.messages[index].tool_calls
-        return any(call_id in (call.id, call.name) for call in calls)
+        return any(call_id == _name(call) for call in calls)
 
-    def _final_state(self, call_id: str) -> str:
-        for (message_id, position), note in self.book.items():
-            index = self.ledger.index.get(message_id)
-            if note.state is None or index is None:
+    def _final_state(self, call_id: str, message_id: str | None) -> CallState:
+        """How the newest call of that id was closed; costs the history behind it."""
+        for message in reversed(self.ledger.messages):
+            if message_id not in (None, message.id):
                 continue
-            calls = self.ledger.messages[index].tool_calls
-            if position < len(calls) and calls[position].id == call_id:
-                return note.state
+            for position, call in enumerate(message.tool_calls):
+                if call_id == _name(call):
+                    note = self.book[message.id or "", position]
+                    return note.state or CallState.RESOLVED
         return CallState.RESOLVED
 
     def answer(
@@ -99,22 +102,42 @@ class CallDesk:
             tool_name=call.name,
         )
 
-    def note(self, call: OpenCall, **changes: Any) -> None:
-        """Change what is known about a call."""
+    def noted(self, call: OpenCall, **changes: Any) -> CallRecord:
+        """What is known about a call, with *changes*; not yet noted."""
         place = self.place(call)
-        self.book[place] = attrs.evolve(self.book[place], **changes)
+        return attrs.evolve(self.book[place], **changes).record(place)
+
+    def is_noted(self, call: OpenCall) -> bool:
+        """Whether more is known about a call than its messages say."""
+        return self.place(call) in self.book
+
+    def state(self, call_id: str, message_id: str | None = None) -> CallState:
+        """Where the newest call of that id stands.
+
+        Raises:
+            UnknownCallError: There is no such call.
+        """
+        found = self.ledger.grouping.open_of(call_id)
+        if message_id is not None:
+            found = [c for c in found if self.ledger.id(c.message) == message_id]
+        if found:
+            return self.describe(found[-1]).state
+        if self._exists(call_id, message_id):
+            return self._final_state(call_id, message_id)
+        raise UnknownCallError(call_id)
 
     def pending(self) -> tuple[PendingCall, ...]:
         """Calls without a final result that are still awaited, in their order."""
         calls = self.ledger.grouping.open_calls
-        return tuple(self._describe(c) for c in calls if self.is_awaited(c))
+        return tuple(self.describe(c) for c in calls if self.is_awaited(c))
 
     def unanswered(self) -> tuple[PendingCall, ...]:
         """Calls without any result, awaited or not, in their order."""
         calls = self.ledger.grouping.open_calls
-        return tuple(self._describe(c) for c in calls if c.answer is None)
+        return tuple(self.describe(c) for c in calls if c.answer is None)
 
-    def _describe(self, call: OpenCall) -> PendingCall:
+    def describe(self, call: OpenCall) -> PendingCall:
+        """What there is to say about an open call."""
         message = self.ledger.messages[call.message]
         note = self.book[self.place(call)]
         state = note.state or CallState.OPEN
@@ -145,8 +168,26 @@ class CallDesk:
         return [by_place[place] for place in places if place in by_place]
 
     def after_rebuild(self) -> None:
-        """Forget the calls of messages that have gone."""
+        """Forget the calls of messages that have gone, and what their results said."""
         self.book.keep_only(set(self.ledger.index))
+        self.settle()
+
+    def settle(self) -> None:
+        """Take calls whose final result has gone for awaited again.
+
+        Costs the open calls.
+        """
+        for call in self.ledger.grouping.open_calls:
+            place = self.place(call)
+            if self.book[place].state in ANSWERED:
+                self.book[place] = attrs.evolve(
+                    self.book[place], state=None, closed_at=None
+                )
+
+
+def _name(call: ToolCall) -> str:
+    """What a call is asked for by: its id, or its name where it has none."""
+    return call.id if call.id is not None else call.name
 
 
 def deadline(value: datetime | None) -> datetime | None:

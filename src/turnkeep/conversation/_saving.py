@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -11,27 +10,16 @@ import attrs
 from turnkeep.budgets import Budget, Prices
 from turnkeep.engine import Memory
 from turnkeep.errors import FormatError
-from turnkeep.model import EMPTY, FrozenDict, Message, freeze, thaw
+from turnkeep.model import Message, freeze, thaw
 from turnkeep.plans import Inserted
 from turnkeep.serial import dump_messages, load_messages, structure, unstructure
+from turnkeep.stores import CallRecord, Snapshot
 
-from ._calls import CallNote, CallState
+from ._calls import POLICIES, CallNote
+from ._changes import count_of
 
 if TYPE_CHECKING:
     from ._conversation import Conversation
-
-
-@attrs.frozen
-class SavedCall:
-    """A `CallNote` with the address of its call."""
-
-    message: str
-    position: int = 0
-    state: CallState | None = None
-    since: datetime | None = None
-    expires_at: datetime | None = None
-    closed_at: datetime | None = None
-    waits_for: FrozenDict = attrs.field(default=EMPTY, converter=freeze)
 
 
 @attrs.frozen
@@ -97,6 +85,7 @@ _FIELDS = (
     "metadata",
     "model",
     "next_id",
+    "pending_policy",
     "stand_in_text",
     "tools",
 )
@@ -104,20 +93,28 @@ _FIELDS = (
 
 def to_document(chat: Conversation) -> dict[str, Any]:
     """Everything there is to save of *chat*, as plain JSON; costs the history."""
-    ledger, fitter = chat._ledger, chat._fitter
-    fields: dict[str, Any] = dict(chat._unknown)
-    budget = chat.budget
-    if budget is not None:
-        fields["budget"] = unstructure(_saved_budget(budget))
+    ledger = chat._ledger
+    fields = settings_of(chat)
     calls = [
-        SavedCall(place[0], place[1], **attrs.asdict(note, recurse=False))
+        note.record(place)
         for place, note in sorted(chat._desk.book.items(), key=lambda item: item[0])
     ]
     if calls:
         fields["calls"] = unstructure(calls)
     if any(count >= 0 for count in ledger.counts):
-        fields["counter"] = ledger.counter.name
         fields["counts"] = list(ledger.counts)
+    else:
+        fields.pop("counter")
+    ordered = {name: fields[name] for name in sorted(fields)}
+    return dump_messages(ledger.messages, **ordered)
+
+
+def settings_of(chat: Conversation) -> dict[str, Any]:
+    """What is saved beside messages and calls: budget, model, cut and the like."""
+    fitter = chat._fitter
+    fields: dict[str, Any] = dict(chat._unknown)
+    if chat.budget is not None:
+        fields["budget"] = unstructure(_saved_budget(chat.budget))
     if fitter.memory is not None:
         fields["cut"] = unstructure(_saved_cut(chat, fitter.memory, fitter.available))
     for name, value in (
@@ -128,11 +125,13 @@ def to_document(chat: Conversation) -> dict[str, Any]:
     ):
         if value:
             fields[name] = thaw(freeze(value))
+    fields["counter"] = chat._ledger.counter.name
     fields["next_id"] = chat._next
+    if chat.pending_policy != "answer":
+        fields["pending_policy"] = chat.pending_policy
     if chat.stand_in_text != type(chat).DEFAULT_STAND_IN:
         fields["stand_in_text"] = chat.stand_in_text
-    ordered = {name: fields[name] for name in sorted(fields)}
-    return dump_messages(ledger.messages, **ordered)
+    return fields
 
 
 def _saved_budget(budget: Budget) -> SavedBudget:
@@ -197,42 +196,82 @@ def from_document(
         FormatError: It is not a document of ours, with the path.
     """
     messages, rest = load_messages(doc)
+    chat = _with_settings(kind, rest, options)
+    chat._take(messages)
+    chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
+    _load_counts(chat, rest)
+    calls = structure(rest.get("calls", []), tuple[CallRecord, ...], "$.calls")
+    _load_calls(chat, calls)
+    if "cut" in rest:
+        cut = structure(rest["cut"], SavedCut, "$.cut")
+        chat._fitter.remember(_memory(chat, cut), cut.available)
+    return chat
+
+
+def from_snapshot(
+    kind: type[Conversation], snapshot: Snapshot, options: Mapping[str, Any]
+) -> Any:
+    """A conversation like the stored one, or its newest part.
+
+    Raises:
+        FormatError: Its settings are damaged, with the path.
+    """
+    rest = snapshot.state
+    chat = _with_settings(kind, rest, options)
+    for row in snapshot.rows:
+        chat._ledger.append(row.message, count_of(chat, row))
+        chat._raise_counter(row.message.id)
+    chat._next = max(
+        chat._next, snapshot.serial + 1, _whole(rest.get("next_id", 1), "$.next_id")
+    )
+    _load_calls(chat, snapshot.calls)
+    if "cut" in rest:
+        cut = structure(thaw(rest["cut"]), SavedCut, "$.cut")
+        border = None if snapshot.whole else snapshot.border
+        chat._fitter.remember(_memory(chat, cut, border), cut.available)
+    return chat
+
+
+def _with_settings(
+    kind: type[Conversation], rest: Mapping[str, Any], options: Mapping[str, Any]
+) -> Conversation:
+    """An empty conversation with saved settings; *options* come before them."""
     settings: dict[str, Any] = {}
     budget = rest.get("budget")
     if budget is not None:
-        settings["budget"] = _budget(structure(budget, SavedBudget, "$.budget"))
-    for name in ("format", "model", "stand_in_text"):
+        settings["budget"] = _budget(structure(thaw(budget), SavedBudget, "$.budget"))
+    for name in ("format", "model", "stand_in_text", "pending_policy"):
         if name in rest:
             settings[name] = _text(rest[name], f"$.{name}")
     if "tools" in rest:
         settings["tools"] = thaw(rest["tools"])
-    chat = kind(**{**settings, **options})
-    chat._take(messages)
+    try:
+        chat = kind(**{**settings, **options})
+    except ValueError as error:
+        if settings.get("pending_policy") in (None, *POLICIES):
+            raise
+        raise FormatError(str(error), "$.pending_policy") from None
     metadata = rest.get("metadata", {})
     if not isinstance(metadata, dict):
         reason = "metadata must be an object"
         raise FormatError(reason, "$.metadata")
     chat.metadata = thaw(metadata)
-    chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
-    _load_counts(chat, rest)
-    for nth, saved in enumerate(
-        structure(rest.get("calls", []), tuple[SavedCall, ...], "$.calls")
-    ):
-        if saved.message not in chat._ledger.index:
-            reason = f"no message {saved.message!r}"
-            raise FormatError(reason, f"$.calls[{nth}].message")
-        chat._desk.book[saved.message, saved.position] = CallNote(
-            saved.state,
-            saved.since,
-            saved.expires_at,
-            saved.waits_for,
-            saved.closed_at,
-        )
-    if "cut" in rest:
-        cut = structure(rest["cut"], SavedCut, "$.cut")
-        chat._fitter.remember(_memory(chat, cut), cut.available)
     chat._unknown = {k: v for k, v in rest.items() if k not in _FIELDS}
     return chat
+
+
+def _load_calls(chat: Conversation, calls: Sequence[CallRecord]) -> None:
+    for nth, call in enumerate(calls):
+        if call.message not in chat._ledger.index:
+            reason = f"no message {call.message!r}"
+            raise FormatError(reason, f"$.calls[{nth}].message")
+        try:
+            note = CallNote.of(call)
+        except ValueError:
+            reason = f"{call.state!r} is no state of a call"
+            raise FormatError(reason, f"$.calls[{nth}].state") from None
+        chat._desk.book[call.message, call.position] = note
+    chat._desk.settle()
 
 
 def _budget(saved: SavedBudget) -> Budget:
@@ -268,39 +307,48 @@ def _load_counts(chat: Conversation, rest: Mapping[str, Any]) -> None:
     ledger.set_counts(counts)
 
 
-def _memory(chat: Conversation, cut: SavedCut) -> Memory:
+def _memory(chat: Conversation, cut: SavedCut, border: int | None = None) -> Memory:
+    """The cut by places in *chat*.
+
+    Where only the newest part is there, *border* is its first message: what stands
+    before it was kept, and messages that are not there were dropped.
+    """
     ledger = chat._ledger
     grouping = ledger.grouping
 
-    def at(message_id: str, path: str) -> int:
-        if message_id not in ledger.index:
+    def at(message_id: str, path: str) -> int | None:
+        index = ledger.index.get(message_id)
+        if index is None and border is None:
             reason = f"no message {message_id!r}"
             raise FormatError(reason, path)
-        return ledger.index[message_id]
+        return index
 
     dropped = bytearray(grouping.steps)
     causes = [""]
     for nth, run in enumerate(cut.dropped):
         path = f"$.cut.dropped[{nth}]"
-        start = grouping.step_of[at(run.first, path)]
-        stop = grouping.step_of[at(run.last, path)] + 1
+        first, last = at(run.first, path), at(run.last, path)
+        if last is None:
+            continue
+        start = grouping.step_of[border or 0 if first is None else first]
+        stop = grouping.step_of[last] + 1
         if run.cause not in causes:
             causes.append(run.cause)
         dropped[start:stop] = bytes([causes.index(run.cause)]) * max(stop - start, 0)
-    return Memory(
-        bytes(dropped),
-        tuple(causes),
-        {at(e.id, "$.cut.edited"): (e.content, e.cause) for e in cut.edited},
-        tuple(
-            Inserted(
-                -1 if item.after is None else at(item.after, "$.cut.inserted"),
-                item.content,
-                item.tokens,
-                item.cause,
-            )
-            for item in cut.inserted
-        ),
-    )
+    replaced: dict[int, tuple[Message, str]] = {}
+    for edit in cut.edited:
+        index = at(edit.id, "$.cut.edited")
+        if index is not None:
+            replaced[index] = (edit.content, edit.cause)
+    inserted: list[Inserted] = []
+    for item in cut.inserted:
+        place: int | None = -1
+        if item.after is not None:
+            place = at(item.after, "$.cut.inserted")
+        if place is None:
+            place = (border or 0) - 1
+        inserted.append(Inserted(place, item.content, item.tokens, item.cause))
+    return Memory(bytes(dropped), tuple(causes), replaced, tuple(inserted))
 
 
 def _text(value: Any, path: str) -> str:

@@ -127,6 +127,8 @@ class Snapshot:
     state: FrozenDict = attrs.field(converter=freeze)
     whole: bool = True
     """Whether these are all of its messages."""
+    border: int = 0
+    """Place in `rows` from which on none is left out."""
     rows_read: int = 0
     """How many messages were read to make it."""
     damage: tuple[Damage, ...] = ()

@@ -290,6 +290,7 @@ class JsonlStore:
                 rows=rows,
                 calls=calls,
                 whole=chosen.whole,
+                border=chosen.border,
                 rows_read=chosen.read,
             )
 

@@ -39,7 +39,7 @@ class Placed:
     turn: int
     """Number of its step's turn's first message."""
     links: tuple[int, ...] = ()
-    """Steps that cannot be read without this message, save those it directly follows."""
+    """Steps that cannot be read without this message and that it does not follow."""
 
 
 @attrs.frozen

@@ -114,6 +114,7 @@ def read_tail(
         tuple(calls),
         state,
         chosen.whole,
+        chosen.border,
         chosen.read,
     )
 

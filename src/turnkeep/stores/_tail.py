@@ -104,6 +104,8 @@ class Selected:
     """Whether that is everything."""
     read: int
     """How many rows were read for it."""
+    border: int
+    """Place among them from which on none is left out."""
 
 
 def select(
@@ -153,7 +155,8 @@ class _Selection:
             yield from self._turns(fixed)
             yield from self._close()
         rows = tuple(self.rows[seq] for seq in sorted(self.rows))
-        return Selected(rows, len(rows) == self.total, self.read)
+        border = sum(row.seq < self.border for row in rows)
+        return Selected(rows, len(rows) == self.total, self.read, border)
 
     def _take(self, rows: Iterable[RawRow | tuple[int, int]]) -> list[RawRow]:
         taken = [row for row in rows if isinstance(row, RawRow)]

@@ -1,0 +1,68 @@
+"""The one place where a conversation in memory is changed, by itself or by others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnkeep.stores import Change, Row
+
+from ._calls import CallNote
+
+if TYPE_CHECKING:
+    from ._conversation import Conversation
+
+
+def apply_change(chat: Conversation, change: Change) -> None:
+    """Make a change; what it names and is not here is passed over.
+
+    Costs the change, and the history once where messages go.
+
+    Raises:
+        DuplicateIdError: A new message's id is taken; nothing is changed.
+    """
+    ledger, fitter = chat._ledger, chat._fitter
+    if change.remove or change.replace or change.pins or change.calls:
+        # Windows made so far stay as they are.
+        fitter.settle()
+    if change.remove:
+        gone = {ledger.index[i] for i in change.remove if i in ledger.index}
+        ledger.rebuild(i for i in range(len(ledger.messages)) if i not in gone)
+        chat._desk.after_rebuild()
+        fitter.forget()
+    for row in change.replace:
+        _replace(chat, row)
+    for pin in change.pins:
+        index = ledger.index[pin.message]
+        before = ledger.messages[index]
+        if pin.scope is not None:
+            ledger.replace(index, before.evolve(pinned=True, pin_scope=pin.scope))
+            if before.pinned and pin.scope == "step" != before.pin_scope:
+                fitter.forget()
+        elif before.pinned:
+            ledger.replace(index, before.evolve(pinned=False))
+            fitter.forget()
+    for row in change.append:
+        ledger.append(row.message, count_of(chat, row))
+        chat._raise_counter(row.message.id)
+    if change.calls:
+        ledger.revision += 1  # an abandoned call's step is held no more
+    for call in change.calls:
+        if call.message in ledger.index:
+            chat._desk.book[call.message, call.position] = CallNote.of(call)
+
+
+def _replace(chat: Conversation, row: Row) -> None:
+    ledger, fitter = chat._ledger, chat._fitter
+    index = ledger.index.get(row.message.id or "")
+    if index is None:
+        return
+    before = ledger.messages[index]
+    ledger.replace(index, row.message)
+    pinned = before.evolve(pinned=row.message.pinned, pin_scope=row.message.pin_scope)
+    if pinned != row.message or (before.pinned and not row.message.pinned):
+        fitter.forget()
+
+
+def count_of(chat: Conversation, row: Row) -> int:
+    """A row's tokens, if the conversation's own counter took them."""
+    return row.tokens if row.counter == chat._ledger.counter.name else -1
