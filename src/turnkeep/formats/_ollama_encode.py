@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
+
 from turnkeep.model import (
     DISPLAY_KINDS,
     Block,
@@ -52,7 +54,7 @@ class _Writer:
         self.order: dict[str | None, int] = {}
         self.results: list[tuple[int, Any, ToolResult]] = []
         # Calls and results of other origin, in order, with where their id would stand.
-        self.links: list[tuple[dict[str, Any], ToolCall | ToolResult]] = []
+        self.links: list[_Link] = []
 
     def add(self, message: Message) -> None:
         foreign = _is_foreign(message)
@@ -73,7 +75,9 @@ class _Writer:
         self.order = {call.id: nth for nth, call in enumerate(calls)}
         self.names |= {call.id: call.name for call in calls if call.id is not None}
         if foreign:
-            self.links += zip(entry.get("tool_calls", ()), calls, strict=True)
+            nth = len(self.entries)
+            written = zip(entry.get("tool_calls", ()), calls, strict=True)
+            self.links += [_Link(made, call, nth) for made, call in written]
 
     def _end_results(self) -> None:
         if all(nth >= 0 for nth, _, _ in self.results):
@@ -82,41 +86,70 @@ class _Writer:
         for nth, entry, result in self.results:
             self.entries.append(entry)
             if nth >= 0:
-                self.links.append((entry, result))
+                self.links.append(_Link(entry, result))
         self.results = []
 
     def finish(self) -> list[Any]:
         self._end_results()
         confused = _confused(self.links)
-        for entry, block in self.links:
-            if isinstance(block, ToolCall):
-                if block.name in confused and block.id is not None:
-                    entry["id"] = block.id
-            elif entry.get("tool_name") in confused and block.tool_call_id is not None:
-                entry["tool_call_id"] = block.tool_call_id
+        for link in self.links:
+            if link.name in confused and link.call_id is not None:
+                is_call = isinstance(link.block, ToolCall)
+                link.entry["id" if is_call else "tool_call_id"] = link.call_id
         return self.entries
 
 
-def _confused(
-    links: Sequence[tuple[dict[str, Any], ToolCall | ToolResult]],
-) -> set[Any]:
+@attrs.frozen
+class _Link:
+    """A call or result as it was written, and the id that it has in our model."""
+
+    entry: dict[str, Any]
+    block: ToolCall | ToolResult
+    message: int = 0
+    """Of a call: the place of its message."""
+
+    @property
+    def call_id(self) -> str | None:
+        """What links a call to its results."""
+        if isinstance(self.block, ToolCall):
+            return self.block.id
+        return self.block.tool_call_id
+
+    @property
+    def name(self) -> str | None:
+        """The tool's name, as it was written."""
+        if isinstance(self.block, ToolCall):
+            return self.block.name
+        name: str | None = self.entry.get("tool_name")
+        return name
+
+
+def _confused(links: Sequence[_Link]) -> set[str | None]:
     """Names of tools whose results would not find their calls by name alone.
 
     Ids are written for those: newer servers know them, older ones skip them.
     """
-    open_calls: dict[Any, list[str | None]] = {}
-    confused: set[Any] = set()
-    for entry, block in links:
-        if isinstance(block, ToolCall):
-            open_calls.setdefault(block.name, []).append(block.id)
+    unanswered: dict[str | None, list[_Link]] = {}
+    waiting: dict[str | None, list[str | None]] = {}
+    confused: set[str | None] = set()
+    for link in links:
+        name = link.name
+        calls = unanswered.setdefault(name, [])
+        if isinstance(link.block, ToolCall):
+            if calls and calls[-1].message != link.message:
+                confused.add(name)
+            calls.append(link)
             continue
-        name = entry.get("tool_name")
-        waiting = open_calls.get(name, [])
-        if block.tool_call_id not in waiting[:1] or not block.final:
+        placeholders = waiting.setdefault(name, [])
+        if calls:
+            meant = calls.pop(0).call_id
+        else:
+            meant = placeholders.pop() if len(placeholders) == 1 else None
+        if meant is None or meant != link.call_id:
             confused.add(name)
-        elif waiting:
-            waiting.pop(0)
-    return confused | {name for name, waiting in open_calls.items() if len(waiting) > 1}
+        if not link.block.final:
+            placeholders.append(link.call_id)
+    return confused | {name for name, calls in unanswered.items() if len(calls) > 1}
 
 
 def _is_foreign(message: Message) -> bool:

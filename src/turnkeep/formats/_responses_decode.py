@@ -189,7 +189,7 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         )
         flags, blocks = _flags(blocks)
         detail = "list"
-    elif kind == "computer_call_output" and isinstance(said, dict):
+    elif isinstance(said, dict) and said.get("type") == "computer_screenshot":
         blocks, detail = (decode_part(said, where, "user"),), "part"
     elif key in item:
         blocks, detail = (Json(frozen(said, where)),), "json"

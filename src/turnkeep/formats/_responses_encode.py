@@ -177,7 +177,7 @@ def _text_as(kind: str, text: str, first: Block | None) -> Any:
             shot = {"type": "computer_screenshot"}
             if isinstance(first, (Image, Opaque)):
                 part = encode_part(first, "user", own=True, native=True)
-                return {**shot, **(part or {})}
+                return {**(part or {}), **shot}
             return shot
         case _:
             return text
