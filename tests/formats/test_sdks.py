@@ -101,9 +101,9 @@ def test_openai_chat(server: Recorder) -> None:
     history = [*HISTORY, file, custom, Message.tool_result("c", "2")]
     request = get_format("openai").encode_request(history, tools)
 
-    with openai.OpenAI(base_url=server.url, api_key="x", max_retries=0) as client:
-        with pytest.raises(openai.BadRequestError):
-            client.chat.completions.create(model="gpt-4o", **request)
+    client = openai.OpenAI(base_url=server.url, api_key="x", max_retries=0)
+    with client, pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(model="gpt-4o", **request)
 
     assert server.body == {"model": "gpt-4o", **request}
 
@@ -122,9 +122,9 @@ def test_openai_responses(server: Recorder) -> None:
     history = [*fmt.decode_system("Be brief."), *HISTORY, *fmt.decode(item)]
     request = fmt.encode_request(history, tools)
 
-    with openai.OpenAI(base_url=server.url, api_key="x", max_retries=0) as client:
-        with pytest.raises(openai.BadRequestError):
-            client.responses.create(model="gpt-5", store=False, **request)
+    client = openai.OpenAI(base_url=server.url, api_key="x", max_retries=0)
+    with client, pytest.raises(openai.BadRequestError):
+        client.responses.create(model="gpt-5", store=False, **request)
 
     assert server.body == {"model": "gpt-5", "store": False, **request}
     assert server.body["instructions"] == "Be brief."
@@ -137,9 +137,9 @@ def test_deepseek(server: Recorder) -> None:
     thought = Message.assistant([Thinking("hm"), Text("yes")])
     request = get_format("deepseek").encode_request([*HISTORY[:-1], thought])
 
-    with openai.OpenAI(base_url=server.url, api_key="x", max_retries=0) as client:
-        with pytest.raises(openai.BadRequestError):
-            client.chat.completions.create(model="deepseek-reasoner", **request)
+    client = openai.OpenAI(base_url=server.url, api_key="x", max_retries=0)
+    with client, pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(model="deepseek-reasoner", **request)
 
     assert server.body == {"model": "deepseek-reasoner", **request}
     assert server.body["messages"][-1]["reasoning_content"] == "hm"
@@ -193,9 +193,9 @@ def test_anthropic(server: Recorder) -> None:
     tools = [{"name": "build", "description": "", "input_schema": PARAMETERS}]
     request = get_format("anthropic").encode_request(HISTORY, tools)
 
-    with anthropic.Anthropic(base_url=server.url, api_key="x", max_retries=0) as client:
-        with pytest.raises(anthropic.BadRequestError):
-            client.messages.create(model="claude-opus-4-8", max_tokens=9, **request)
+    client = anthropic.Anthropic(base_url=server.url, api_key="x", max_retries=0)
+    with client, pytest.raises(anthropic.BadRequestError):
+        client.messages.create(model="claude-opus-4-8", max_tokens=9, **request)
 
     assert server.body == {"model": "claude-opus-4-8", "max_tokens": 9, **request}
 
