@@ -96,7 +96,7 @@ def test_each_message_is_counted_once() -> None:
 
 def test_another_counter_counts_again() -> None:
     """A count is only good under the name of the counter that took it."""
-    memo, message = Memo(request_counter()), Message.user("hello there")
+    memo, message = Memo(request_counter()), Message.user("hello there " * 50)
     before = memo.message(message)
 
     memo.use(request_counter(model="gpt-4o"))
