@@ -152,6 +152,17 @@ def test_schemas_deeper_than_python_recurses() -> None:
     assert openai(schema(x=deep)) > 1_000
 
 
+@pytest.mark.parametrize("wire", ["anthropic", "mistral", "gemini"])
+def test_what_cannot_be_written_is_refused(wire: str) -> None:
+    """Where definitions count as JSON, they must be JSON."""
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, {1, 2}, object()):
+        with pytest.raises(FormatError, match="not a JSON value"):
+            request_counter(format=wire).tools([{"name": "x", "parameters": value}])
+
+
 @pytest.mark.parametrize(
     ("tools", "path"),
     [

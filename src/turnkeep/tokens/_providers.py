@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ._anthropic import AnthropicMessages
 from ._rules import Rules
+from ._text import write
 from ._tools import read_tools
 
 
@@ -61,7 +61,7 @@ class MistralChat(Rules):
         if not tools:
             return 0
         # The template writes them with spaces, as `json.dumps` does by default.
-        given = [json.dumps(tool.raw, ensure_ascii=False) for tool in read_tools(tools)]
+        given = [write(tool.raw, (", ", ": ")) for tool in read_tools(tools)]
         return self._count(", ".join(given)) + 4 if given else 0
 
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from turnkeep.errors import FormatError
+
 _BINARY_KEYS: Final = frozenset(
     {
         "bytes",
@@ -24,8 +26,21 @@ _DATA_URL: Final = re.compile(
 
 
 def dumps(value: Any) -> str:
-    """*value* as compact JSON, the shortest form in which a provider may read it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """*value* as compact JSON, the shortest form in which a provider may read it.
+
+    Raises:
+        FormatError: It is no JSON value, or nested too deep to be written.
+    """
+    return write(value, (",", ":"))
+
+
+def write(value: Any, separators: tuple[str, str]) -> str:
+    """*value* as JSON with *separators*; raises as `dumps`."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+    except (RecursionError, TypeError, ValueError) as error:
+        reason = f"not a JSON value that can be counted: {error}"
+        raise FormatError(reason) from error
 
 
 def is_binary(text: str) -> bool:
