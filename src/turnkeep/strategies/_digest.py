@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
@@ -46,14 +46,13 @@ class Digest(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the room for the digest; an earlier one goes."""
-        for step in history.steps:
-            if step.is_free and all(m.kind == KIND for m in step.messages):
-                yield Drop(step, Cause.DIGEST)
-
         def write(gone: Sequence[int], room: int) -> Message | None:
             return _write(history, gone, room)
 
         yield Reserve(share_of(history.target, self.share), write, Cause.DIGEST)
+        for step in history.steps:
+            if step.is_free and all(m.kind == KIND for m in step.messages):
+                yield Drop(step, Cause.DIGEST)
 
 
 def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | None:
@@ -61,11 +60,15 @@ def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | No
     lost = set(gone)
     kept: set[str] = set()
     used: dict[str, int] = {}
+    tools: dict[str | None, str] = {}
+    speakers: list[str] = []
     for nth, message in enumerate(history.messages):
         found = referents_of(message)
         if nth not in lost:
             kept |= found.named
         used.update(dict.fromkeys(found.used, nth))
+        tools.update((call.id, call.name) for call in message.tool_calls)
+        speakers.append(_speaker(message, tools))
     newest: dict[str, int] = {}
     for nth in gone:
         newest.update(dict.fromkeys(referents_of(history.message(nth)).named, nth))
@@ -77,7 +80,10 @@ def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | No
     for _ in range(_TRIES):
         if not count:
             break
-        made = _message(history, names[:count], newest, len(gone))
+        lines: dict[str, list[str]] = {}
+        for name in names[:count]:
+            lines.setdefault(speakers[newest[name]], []).append(name)
+        made = _message(lines, len(gone))
         tokens = history.cost(made)
         if tokens <= room:
             return made
@@ -85,26 +91,15 @@ def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | No
     return None
 
 
-def _message(
-    history: HistoryView, names: Iterable[str], newest: dict[str, int], gone: int
-) -> Message:
-    lines: dict[str, list[str]] = {}
-    for name in names:
-        lines.setdefault(_speaker(history.message(newest[name])), []).append(name)
-    text = "\n".join(
-        [
-            _INTRO.format(gone),
-            *(f"{who}: {', '.join(said)}" for who, said in lines.items()),
-        ]
-    )
-    return Message.user(mark(DIGEST, text), kind=KIND)
+def _message(lines: Mapping[str, Sequence[str]], gone: int) -> Message:
+    text = [_INTRO.format(gone), *(f"{who}: {', '.join(lines[who])}" for who in lines)]
+    return Message.user(mark(DIGEST, "\n".join(text)), kind=KIND)
 
 
-def _speaker(message: Message) -> str:
+def _speaker(message: Message, tools: Mapping[str | None, str]) -> str:
     """The tool whose call or result it is, else who speaks."""
     for call in message.tool_calls:
         return call.name
     for result in message.tool_results:
-        if result.tool_name:
-            return result.tool_name
-    return message.role.value.replace("_", " ")
+        return result.tool_name or tools.get(result.tool_call_id, "tool")
+    return message.role.value

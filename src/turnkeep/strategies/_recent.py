@@ -49,10 +49,13 @@ class KeepRecent(Composable):
                 yield from _outside(history, edit, start)
             else:
                 yield edit
-        for step in history.steps[start:]:
+        # The question of a turn across the border goes after what is recent in it.
+        late = history.steps[start:]
+        turns = history.turns[late[0].turn :] if late else ()
+        for step in (*late, *(turn.steps[0] for turn in turns)):
             if history.tokens <= history.available:
                 return
-            if step.is_free:
+            if step.is_free and history.is_kept(step.index):
                 yield Drop(step, Cause.LIMIT)
 
     def _reserve(self, history: HistoryView) -> int:

@@ -196,17 +196,16 @@ class Summarise(Composable):
             message if size <= limit else _shorter(history, message, size, limit)
             for message, size in zip(messages, sizes, strict=True)
         ]
+        # The earlier summary first, then from the newest: the oldest are left out.
+        order = sorted(range(len(made)), key=lambda nth: (made[nth].kind != KIND, -nth))
         room = self.max_input_tokens
-        kept: list[Message] = []
-        for nth, message in reversed(list(enumerate(made))):
-            size = history.cost(message)
-            if size <= room and (nth or message.kind != KIND):
+        kept: list[int] = []
+        for nth in order:
+            size = history.cost(made[nth])
+            if size <= room:
                 room -= size
-                kept.append(message)
-        first = made[0]
-        if first.kind == KIND and history.cost(first) <= room:
-            kept.append(first)
-        return kept[::-1]
+                kept.append(nth)
+        return [made[nth] for nth in sorted(kept)]
 
 
 def _place(step: StepView) -> int:
