@@ -18,9 +18,9 @@ from ._chat_open import (
     system_messages,
     to_send,
 )
-from ._chat_parts import decode_part, encode_image, text_part
+from ._chat_parts import decode_part, encode_image, media_type_of, text_part
 from ._dialect import Dialect
-from ._shape import as_object, as_text, frozen, frozen_object
+from ._shape import as_object, as_text, frozen, frozen_object, split_data_url
 
 
 def _decode_part(part: Any, path: str, name: str) -> Block:
@@ -33,8 +33,11 @@ def _decode_part(part: Any, path: str, name: str) -> Block:
         if title is not None:
             as_text(title, "document_name", f"{path}.document_name")
             known.add("document_name")
-        rest = {k: v for k, v in part.items() if k not in known}
-        return Document(url=url, title=title, extra=frozen_object(rest, path))
+        extra = frozen_object({k: v for k, v in part.items() if k not in known}, path)
+        found = split_data_url(url, f"{path}.document_url")
+        if found is not None and url == f"data:{found[0]};base64,{found[1]}":
+            return Document(found[1], found[0], title=title, extra=extra)
+        return Document(url=url, title=title, extra=extra)
     if kind == "thinking":
         return _decode_thinking(part, path, name)
     if kind in {"file", "input_audio"}:
@@ -99,7 +102,9 @@ def _encode_part(block: Block, name: str, *, own: bool) -> dict[str, Any] | None
 def _encode_document(block: Document, *, own: bool) -> dict[str, Any] | None:
     url = block.url
     if block.data is not None:
-        media_type = block.media_type or "application/pdf"
+        media_type = block.media_type
+        if media_type is None:
+            media_type = media_type_of(block.data, "application/pdf")
         url = f"data:{media_type};base64,{block.data}"
     if url is None:
         return None

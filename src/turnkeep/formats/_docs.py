@@ -1,0 +1,243 @@
+"""The manual's page on formats, written by asking the formats themselves.
+
+`python -m turnkeep.formats._docs > docs/reference/formats.md` renews it; a test
+compares the two. Nothing in its tables is claimed: each cell is what became of a message
+that was encoded and decoded again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from turnkeep.model import (
+    Document,
+    Image,
+    Json,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+
+from ._base import Format
+from ._registry import FORMATS, get_format
+
+_HEAD = """\
+# Formats
+
+A format is a JSON shape for message lists. It is found out from the shape alone unless
+`format=` (or `--format`) names it. What comes in goes out key for key: what turnkeep
+does not interpret is carried along, and so is how a thing was spelled.
+
+Where several formats could be meant and would return the same JSON, the model's own
+format is taken, else `openai`; where they would not, that is an error that lists the
+candidates.
+
+```{format-list}
+```
+
+## What each can carry
+
+Within one format nothing is lost. The tables say what survives a move *into* a format
+from another one, or from `Message` objects: **yes**; by a fixed first **line** of text,
+where the format has no field for it; **moved** behind the message; or not at all (-).
+`convert` reports every loss, and refuses it with `strict=True`.
+
+<!-- Written by `python -m turnkeep.formats._docs`: change the formats instead. -->
+"""
+
+_TAIL = """
+`claude-code` is only read: session files are written by the program they belong to.
+`messages`, a list of `Message` objects, carries everything.
+
+## Finding out, and reading files
+
+```{eval-rst}
+.. currentmodule:: turnkeep.formats
+
+.. autofunction:: detect
+
+.. autofunction:: get_format
+
+.. autofunction:: read
+
+.. autofunction:: read_entries
+```
+"""
+
+_PNG = "iVBORw0KGgoAAAANSUhEUg=="
+_WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+_CALLS = (ToolCall("call_1", "f", {"x": 1}), ToolCall("call_2", "g", '{"x":  1.0}'))
+
+
+@attrs.frozen
+class _Feature:
+    """Something a history may hold, and how to see whether it is still there."""
+
+    name: str
+    history: Sequence[Message]
+    survives: Callable[[Sequence[Message]], bool]
+
+
+def _blocks(messages: Sequence[Message], kind: type) -> list[Any]:
+    return [
+        block
+        for message in messages
+        for part in message.content
+        for block in (part.content if isinstance(part, ToolResult) else (part,))
+        if isinstance(block, kind)
+    ]
+
+
+def _result(content: Any = "done", **flags: Any) -> list[Message]:
+    call = ToolCall("call_1", "f", {"x": 1})
+    return [
+        Message.user("do it"),
+        Message.assistant(tool_calls=[call]),
+        Message.tool_result("call_1", content, tool_name="f", **flags),
+    ]
+
+
+def _results(messages: Sequence[Message]) -> list[ToolResult]:
+    return [result for message in messages for result in message.tool_results]
+
+
+def _noted(**fields: Any) -> tuple[list[Message], Callable[[Sequence[Message]], bool]]:
+    made = [Message.user("hi", **fields)]
+    (key,) = fields
+    return made, lambda found: any(getattr(m, key) == fields[key] for m in found)
+
+
+_TALK = (
+    _Feature(
+        "system messages anywhere",
+        [Message.user("a"), Message.system("s"), Message.user("b")],
+        lambda found: [m.role.value for m in found] == ["user", "system", "user"],
+    ),
+    _Feature(
+        "parallel calls",
+        [Message.user("a"), Message.assistant(tool_calls=_CALLS)],
+        lambda found: sum(len(m.tool_calls) for m in found) == 2,
+    ),
+    _Feature(
+        "ids of calls",
+        [Message.user("a"), Message.assistant(tool_calls=_CALLS)],
+        lambda found: (
+            [c.id for m in found for c in m.tool_calls] == ["call_1", "call_2"]
+        ),
+    ),
+    _Feature(
+        "arguments byte for byte",
+        [Message.user("a"), Message.assistant(tool_calls=_CALLS)],
+        lambda found: '{"x":  1.0}' in [c.text for m in found for c in m.tool_calls],
+    ),
+    _Feature(
+        "the tool's name on results",
+        _result(),
+        lambda found: [r.tool_name for r in _results(found)] == ["f"],
+    ),
+    _Feature(
+        "failed results",
+        _result("boom", is_error=True),
+        lambda found: (
+            [(r.is_error, r.text) for r in _results(found)] == [(True, "boom")]
+        ),
+    ),
+    _Feature(
+        "pending results",
+        _result("started", pending=True),
+        lambda found: (
+            [(r.pending, r.text) for r in _results(found)] == [(True, "started")]
+        ),
+    ),
+    _Feature(
+        "reasoning",
+        [Message.user("a"), Message.assistant([Thinking("hm"), Text("b")])],
+        lambda found: [b.text for b in _blocks(found, Thinking)] == ["hm"],
+    ),
+)
+
+_CONTENT = (
+    _Feature(
+        "images",
+        [Message.user([Text("see"), Image(_PNG, "image/png")])],
+        lambda found: [b.data for b in _blocks(found, Image)] == [_PNG],
+    ),
+    _Feature(
+        "images by address",
+        [Message.user([Text("see"), Image(url="https://e.org/a.png")])],
+        lambda found: [b.url for b in _blocks(found, Image)] == ["https://e.org/a.png"],
+    ),
+    _Feature(
+        "images in results",
+        _result([Text("see"), Image(_PNG, "image/png")]),
+        lambda found: [b.data for b in _blocks(found, Image)] == [_PNG],
+    ),
+    _Feature(
+        "files",
+        [Message.user([Text("see"), Document("JVBERi0x", "application/pdf")])],
+        lambda found: [b.data for b in _blocks(found, Document)] == ["JVBERi0x"],
+    ),
+    _Feature(
+        "structured content",
+        [Message.user([Json({"a": 1})])],
+        lambda found: [b.value for b in _blocks(found, Json)] == [{"a": 1}],
+    ),
+)
+
+_NOTES = (
+    _Feature("message ids", *_noted(id="m-1")),
+    _Feature("time stamps", *_noted(timestamp=_WHEN)),
+    _Feature("token counts", *_noted(token_count=7)),
+    _Feature("pins", *_noted(pinned=True)),
+    _Feature("priorities", *_noted(priority=3)),
+    _Feature("metadata", *_noted(metadata={"a": 1})),
+    _Feature("kinds", *_noted(kind="context_checkpoint")),
+)
+
+
+def _cell(fmt: Format, feature: _Feature) -> str:
+    entries = fmt.encode(feature.history)
+    found = [message for entry in entries for message in fmt.decode(entry)]
+    if not feature.survives(found):
+        return "-"
+    written = json.dumps(entries)
+    if "[turnkeep:bridge]" in written:
+        return "moved"
+    return "line" if "[turnkeep:" in written else "yes"
+
+
+def _table(title: str, features: Sequence[_Feature], names: Sequence[str]) -> str:
+    head = ["format", *(feature.name for feature in features)]
+    rows = [
+        [f"`{name}`", *(_cell(get_format(name), feature) for feature in features)]
+        for name in names
+    ]
+    lines = [head, ["---"] * len(head), *rows]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"\n### {title}\n\n{body}\n"
+
+
+def page() -> str:
+    """The page as Markdown."""
+    names = [name for name in FORMATS if name not in {"claude-code", "messages"}]
+    return "".join(
+        [
+            _HEAD,
+            _table("Calls, results and reasoning", _TALK, names),
+            _table("Content", _CONTENT, names),
+            _table("Notes of the host", _NOTES, names),
+            _TAIL,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
