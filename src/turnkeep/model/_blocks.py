@@ -23,7 +23,7 @@ class Text:
     """Plain text."""
 
     text: str
-    extra: FrozenDict = _extra()
+    extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
     """Keys that the block's format carries and we do not interpret; every block has it.
 
     Formats put them back where they found them."""
@@ -34,7 +34,7 @@ class Json:
     """Structured content: any JSON value."""
 
     value: Any = attrs.field(converter=freeze, eq=_typed)
-    extra: FrozenDict = _extra()
+    extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
 
 @attrs.frozen
@@ -50,7 +50,7 @@ class Image:
     """How closely to look, in the provider's own words (`low`, `high`, `auto`)."""
     number: int | None = None
     """The number shown for it in a transcript, where a host numbers its images."""
-    extra: FrozenDict = _extra()
+    extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ class Document:
     text: str | None = attrs.field(default=None, repr=False)
     """The content of a plain-text document."""
     title: str | None = None
-    extra: FrozenDict = _extra()
+    extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
 
 @attrs.frozen
@@ -77,7 +77,7 @@ class Thinking:
     """The provider's seal over it, exactly as it came."""
     data: str | None = attrs.field(default=None, repr=False)
     """Encrypted or redacted reasoning, exactly as it came."""
-    extra: FrozenDict = _extra()
+    extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
 
 @attrs.frozen(init=False)
@@ -119,7 +119,7 @@ class ToolCall:
     ) -> None:
         """See the class."""
         is_text = isinstance(arguments, str)
-        self.__attrs_init__(  # type: ignore[attr-defined]
+        self.__attrs_init__(
             id,
             name,
             arguments if is_text else None,
@@ -170,7 +170,7 @@ class ToolResult:
     pending: bool = False
     interim: bool = False
     tool_name: str | None = None
-    extra: FrozenDict = _extra()
+    extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
     @property
     def final(self) -> bool:
@@ -205,9 +205,7 @@ BLOCK_TYPES = (Text, Json, Image, Document, Thinking, ToolCall, ToolResult, Opaq
 
 def join_text(blocks: Sequence[Block]) -> str:
     """The text of text, JSON and tool-result blocks, joined by line breaks."""
-    return "\n".join(
-        part for block in blocks if (part := _text_of(block)) is not None
-    )
+    return "\n".join(part for block in blocks if (part := _text_of(block)) is not None)
 
 
 def _text_of(block: Block) -> str | None:
@@ -220,5 +218,3 @@ def _text_of(block: Block) -> str | None:
             return block.text
         case _:
             return None
-
-

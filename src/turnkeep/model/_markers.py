@@ -37,10 +37,10 @@ ALL = (PENDING, INTERIM, CLEARED, SHORTENED, SUMMARY, DIGEST, BRIDGE)
 
 
 def mark(marker: str, text: str) -> str:
-    """*text* with *marker* as its first line; never marked twice.
+    r"""*text* with *marker* as its first line; never marked twice.
 
     >>> mark(INTERIM, "half done")
-    '[turnkeep:interim]\\nhalf done'
+    '[turnkeep:interim]\nhalf done'
     """
     return text if marker_of(text) == marker else f"{marker}\n{text}"
 
