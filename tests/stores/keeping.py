@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import uuid
 from collections.abc import Iterator
@@ -52,17 +53,29 @@ def demand_postgres() -> None:
         pytest.skip(reason)
 
 
-@contextmanager
-def schema() -> Iterator[str]:
-    """The name of a schema that is dropped afterwards."""
-    demand_postgres()
+@cache
+def _schema() -> str:
+    """A schema for this run, dropped when it ends."""
     name = f"turnkeep_test_{uuid.uuid4().hex[:16]}"
-    try:
-        yield name
-    finally:
-        drop = sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name))
+    drop = sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name))
+
+    def clean() -> None:
         with psycopg.connect(DSN, autocommit=True) as connection:
             connection.execute(drop)
+
+    atexit.register(clean)
+    PostgresStore(QUICK, schema=name, connections=1).close()
+    return name
+
+
+def schema() -> str:
+    """The name of this run's schema, emptied."""
+    demand_postgres()
+    name = _schema()
+    empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.Identifier(name, "conversations"))
+    with psycopg.connect(QUICK, autocommit=True) as connection:
+        connection.execute(empty)
+    return name
 
 
 @contextmanager
@@ -82,8 +95,7 @@ def place(kind: str, folder: Path) -> Iterator[str]:
         case "sqlite":
             yield f"sqlite:{folder / 'chats.db'}"
         case _:
-            with schema() as name:
-                yield f"postgres:{name}"
+            yield f"postgres:{schema()}"
 
 
 def open_at(address: str) -> Store:
