@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from turnkeep.api import TokenCount, count, fit, plan, trim_messages
     from turnkeep.budgets import Budget, Prices
-    from turnkeep.conversation import CallState, Conversation, PendingCall, Window
+    from turnkeep.conversation import (
+        CallState,
+        Conversation,
+        Observation,
+        PendingCall,
+        Window,
+    )
     from turnkeep.errors import (
         AlreadyResolvedError,
         AmbiguousCallError,
@@ -36,9 +42,11 @@ if TYPE_CHECKING:
         TokenizerUnavailableError,
         TurnkeepError,
         UnknownCallError,
+        UnknownConversationError,
         UnknownMessageError,
         Violation,
     )
+    from turnkeep.formats import FORMATS
     from turnkeep.model import (
         Document,
         Image,
@@ -51,14 +59,46 @@ if TYPE_CHECKING:
         ToolCall,
         ToolResult,
     )
-    from turnkeep.plans import Cause, Drop, Plan
-    from turnkeep.strategies import OldestSteps, OldestTurns, Strategy
-    from turnkeep.tokens import ApproximateCounter, TiktokenCounter
+    from turnkeep.plans import Cause, Drop, Edit, Plan
+    from turnkeep.strategies import (
+        ClearToolResults,
+        Digest,
+        KeepEnds,
+        KeepRecent,
+        LargestFirst,
+        LeastRecentlyReferenced,
+        LowestPriority,
+        OlderThan,
+        OldestSteps,
+        OldestTurns,
+        Relevance,
+        Strategy,
+        StripImages,
+        StripThinking,
+        Summarise,
+        Superseded,
+        TruncateToolResults,
+    )
+    from turnkeep.tokens import (
+        ApproximateCounter,
+        CallableCounter,
+        FastCounter,
+        HuggingFaceCounter,
+        MistralCounter,
+        TiktokenCounter,
+        Usage,
+    )
 
 _PLACES = {
     "turnkeep.api": ("TokenCount", "count", "fit", "plan", "trim_messages"),
     "turnkeep.budgets": ("Budget", "Prices"),
-    "turnkeep.conversation": ("CallState", "Conversation", "PendingCall", "Window"),
+    "turnkeep.conversation": (
+        "CallState",
+        "Conversation",
+        "Observation",
+        "PendingCall",
+        "Window",
+    ),
     "turnkeep.errors": (
         "AlreadyResolvedError",
         "AmbiguousCallError",
@@ -77,9 +117,11 @@ _PLACES = {
         "TokenizerUnavailableError",
         "TurnkeepError",
         "UnknownCallError",
+        "UnknownConversationError",
         "UnknownMessageError",
         "Violation",
     ),
+    "turnkeep.formats": ("FORMATS",),
     "turnkeep.model": (
         "Document",
         "Image",
@@ -92,9 +134,35 @@ _PLACES = {
         "ToolCall",
         "ToolResult",
     ),
-    "turnkeep.plans": ("Cause", "Drop", "Plan"),
-    "turnkeep.tokens": ("ApproximateCounter", "TiktokenCounter"),
-    "turnkeep.strategies": ("OldestSteps", "OldestTurns", "Strategy"),
+    "turnkeep.plans": ("Cause", "Drop", "Edit", "Plan"),
+    "turnkeep.strategies": (
+        "ClearToolResults",
+        "Digest",
+        "KeepEnds",
+        "KeepRecent",
+        "LargestFirst",
+        "LeastRecentlyReferenced",
+        "LowestPriority",
+        "OlderThan",
+        "OldestSteps",
+        "OldestTurns",
+        "Relevance",
+        "Strategy",
+        "StripImages",
+        "StripThinking",
+        "Summarise",
+        "Superseded",
+        "TruncateToolResults",
+    ),
+    "turnkeep.tokens": (
+        "ApproximateCounter",
+        "CallableCounter",
+        "FastCounter",
+        "HuggingFaceCounter",
+        "MistralCounter",
+        "TiktokenCounter",
+        "Usage",
+    ),
 }
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
 

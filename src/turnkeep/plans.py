@@ -384,7 +384,7 @@ class Plan:
     def __str__(self) -> str:
         """A short table: what is kept, what went, and why."""
         verb = "kept" if not self.pruned else "pruned to fit"
-        about = "" if self.exact else f" (estimated, up to {self.margin:.0%} more)"
+        about = "" if self.exact else f" (estimated, up to {max(self.margin, 0):.0%} more)"
         lines = [
             f"{self.tokens} tokens{about} of {self.available + self.fixed} available, "
             f"{verb}: {len(self.kept)} messages kept, {len(self.edited)} edited, "

@@ -2,6 +2,14 @@
 
 from ._calls import CallState, PendingCall
 from ._conversation import Conversation, format_of_model
+from ._learning import Observation
 from ._window import Window
 
-__all__ = ["CallState", "Conversation", "PendingCall", "Window", "format_of_model"]
+__all__ = [
+    "CallState",
+    "Conversation",
+    "Observation",
+    "PendingCall",
+    "Window",
+    "format_of_model",
+]

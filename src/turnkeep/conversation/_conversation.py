@@ -24,6 +24,7 @@ from turnkeep.model import (
     PENDING,
     STAND_IN_TEXT,
     Block,
+    GenerationTotals,
     Message,
     PinScope,
     ToolCall,
@@ -35,12 +36,19 @@ from turnkeep.plans import Plan
 from turnkeep.serial import dumps, loads, write_atomic
 from turnkeep.stores import CallRecord, Change, Pin, Row, Snapshot, Store
 from turnkeep.strategies import Strategy
-from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_counter
+from turnkeep.tokens import (
+    RequestCounter,
+    TextCounter,
+    Usage,
+    request_counter,
+    text_counter,
+)
 
 from ._calls import POLICIES, CallState, PendingCall, PendingPolicy
 from ._changes import apply_change
 from ._desk import CallDesk, deadline
 from ._fitting import Ask, Fitter
+from ._learning import Observation
 from ._ledger import Ledger
 from ._link import Link
 from ._saving import from_document, from_snapshot, settings_of, to_document
@@ -590,6 +598,7 @@ class Conversation:
             other._ledger = self._ledger.copy()
             other._desk = CallDesk(other._ledger, self._desk.book.copy())
             other._fitter = Fitter(other._ledger, other._desk)
+            other._fitter.learner = self._fitter.learner.copy()
             other._fitter.remember(self._fitter.memory, self._fitter.available)
             other._next = self._next
             other.metadata = dict(self.metadata)
@@ -915,7 +924,9 @@ class Conversation:
                 ),
             )
             messages = self._ledger.messages
-            window = Window(plan, name, used, messages.__getitem__)
+            expected = self._fitter.learner.predict(plan.tokens, exact=plan.exact)
+            window = Window(plan, name, used, expected, messages.__getitem__)
+            self._fitter.watch(window)
             if plan.pruned:
                 self.flush()
         if plan.pruned and self.on_prune is not None:
@@ -949,6 +960,42 @@ class Conversation:
             UnknownMessageError: There is no such message.
         """
         self.pin(message_id, scope="step")
+
+    # -- learning -----------------------------------------------------------------------
+
+    def observe(self, usage: Any, *, window: Window | None = None) -> Observation:
+        """Learn from the provider's own figures for an answer.
+
+        Corrects an estimating counter, so that later windows use the room there is; adds
+        the figures up exactly; and, where the prompt cache turns out to be empty, lets a
+        budget with prices prune now, when a rewrite is free.
+
+        Args:
+            usage:
+                The usage object or dict of any provider (or its whole response).
+            window:
+                The window that was answered; the last one unless given.
+
+        Raises:
+            FormatError: There are no token counts in *usage*; nothing is changed.
+        """
+        with self._lock:
+            fitter = self._fitter
+            plan = fitter.last if window is None else window.plan
+            seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
+            if seen.cold:
+                fitter.pace.cold = True
+            return seen
+
+    @property
+    def usage(self) -> Usage:
+        """All that has been observed, added up exactly."""
+        return self._fitter.learner.usage
+
+    @property
+    def generations(self) -> GenerationTotals:
+        """The same as generation statistics: one record for each answer observed."""
+        return self._fitter.learner.totals
 
     # -- saving ------------------------------------------------------------------------
 

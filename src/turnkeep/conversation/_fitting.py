@@ -20,7 +20,9 @@ from turnkeep.strategies import DEFAULT, Strategy
 from turnkeep.turns import OpenCall
 
 from ._desk import CallDesk
+from ._learning import Learner
 from ._ledger import Ledger
+from ._window import Window
 from ._quick import Cut, Outcome, cut_of, indexes_from, quick_plan
 
 SMALL = 4_000
@@ -65,9 +67,15 @@ class Limits:
     budget: Budget
     spent: tuple[int, int]
     """Tokens of tools and of per-request overhead."""
+    margin: float
     available: int
     trigger: int
     goal: int
+
+    @property
+    def nominal(self) -> int:
+        """Tokens there would be for messages if every count were exact."""
+        return self.budget.max_tokens - self.budget.reserve - sum(self.spent)
 
     @classmethod
     def of(cls, budget: Budget, tools: int, overhead: int, margin: float) -> Limits:
@@ -76,6 +84,7 @@ class Limits:
         return cls(
             budget,
             (tools, overhead),
+            margin,
             available,
             share_of(available, budget.trigger),
             share_of(available, budget.goal(GOAL)),
@@ -90,6 +99,7 @@ class Fitter:
         self.ledger = ledger
         self.desk = desk
         self.pace = Pace()
+        self.learner = Learner()
         self.last: Plan | None = None
         self.available = 0
         """Tokens the last window had for messages."""
@@ -98,8 +108,8 @@ class Fitter:
         self._places: dict[tuple[str, str | None], Placement] = {}
         self._tools: tuple[Any, str, int] = (None, "", 0)
         self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
-        self._windows: list[ref[Plan]] = []
-        self._limits = Limits(Budget(1), (-1, -1), 0, 0, 0)
+        self._windows: list[ref[Window]] = []
+        self._limits = Limits(Budget(1), (-1, -1), 0.0, 0, 0, 0)
 
     # -- the cut ------------------------------------------------------------------------
 
@@ -123,12 +133,17 @@ class Fitter:
         self.pace = Pace()
 
     def settle(self) -> None:
-        """Finish the plans that have not been looked at, before messages change."""
-        for window in self._windows:
-            plan = window()
-            if plan is not None:
-                _ = plan.order, plan.runs
+        """Finish the windows that nobody has looked at, before messages change."""
+        for known in self._windows:
+            window = known()
+            if window is not None:
+                _ = window.messages, window.plan.runs
         self._windows.clear()
+
+    def watch(self, window: Window) -> None:
+        """Remember a window, to finish it when messages are about to change."""
+        self._windows = [w for w in self._windows if w() is not None]
+        self._windows.append(ref(window))
 
     # -- planning -------------------------------------------------------------------------
 
@@ -137,10 +152,17 @@ class Fitter:
         ledger, counter = self.ledger, self.ledger.counter
         overhead = counter.request(has_tools=bool(ask.tools)) if ledger.messages else 0
         tools = self._count_tools(ask.tools)
+        margin = counter.margin
+        if not counter.exact and self.learner.calibration.count:
+            margin = self.learner.margin(budget.max_tokens - budget.reserve, counter)
         limits = self._limits
-        if limits.budget is not budget or limits.spent != (tools, overhead):
-            limits = self._limits = Limits.of(budget, tools, overhead, counter.margin)
-        available = limits.available
+        if (limits.budget, limits.spent, limits.margin) != (
+            budget,
+            (tools, overhead),
+            margin,
+        ):
+            limits = self._limits = Limits.of(budget, tools, overhead, margin)
+        available = limits.nominal
         if available > self.available and self.available:
             self.forget()
         trigger = self._trigger(limits)
@@ -208,7 +230,7 @@ class Fitter:
             default_target=GOAL,
             placement=self._placement(ask),
             exact=counter.exact,
-            margin=counter.margin,
+            margin=self._limits.margin,
             on_overflow=ask.on_overflow,
             open_calls=ask.open_calls,
             trigger_at=trigger,
@@ -218,7 +240,6 @@ class Fitter:
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
         self.remember(plan.memory, 0)
-        self._windows.append(ref(plan))
         return plan
 
     def _learn(self, plan: Plan, limits: Limits) -> None:
@@ -232,7 +253,7 @@ class Fitter:
                 pace.counted_revision = self.ledger.revision
                 pace.regret += max(size - goal, 0)
             pace.cold = False
-        self.available = limits.available
+        self.available = limits.nominal
         self.last = plan
 
     # -- planning by sums -----------------------------------------------------------------
@@ -301,7 +322,7 @@ class Fitter:
         ledger, counter = self.ledger, self.ledger.counter
         fixed = sum(limits.spent)
         scene = _Scene(self, ask, outcome.cut, inserted)
-        plan = Plan(
+        return Plan(
             tokens=outcome.tokens + fixed,
             available=limits.available,
             fixed=fixed,
@@ -310,7 +331,7 @@ class Fitter:
             warnings=(),
             refused=(),
             exact=counter.exact,
-            margin=counter.margin,
+            margin=limits.margin,
             pruned=outcome.pruned,
             source=ledger,
             fingerprint=ledger.revision,
@@ -318,9 +339,6 @@ class Fitter:
             make_order=scene.order,
             make_runs=scene.runs,
         )
-        self._windows = [w for w in self._windows if w() is not None]
-        self._windows.append(ref(plan))
-        return plan
 
 
 class _Scene:

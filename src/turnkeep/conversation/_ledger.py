@@ -57,9 +57,7 @@ class Ledger:
 
     # -- appending -----------------------------------------------------------------------
 
-    def append(
-        self, message: Message, known: int = -1, *, count: bool = False
-    ) -> int:
+    def append(self, message: Message, known: int = -1, *, count: bool = False) -> int:
         """Add a message that has an id; returns its index.
 
         Args:

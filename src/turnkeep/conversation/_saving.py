@@ -18,6 +18,8 @@ from turnkeep.stores import CallRecord, Snapshot
 from ._calls import POLICIES, CallNote
 from ._changes import count_of
 
+from ._learning import Learner, SavedLearning
+
 if TYPE_CHECKING:
     from ._conversation import Conversation
 
@@ -82,6 +84,7 @@ _FIELDS = (
     "counts",
     "cut",
     "format",
+    "learned",
     "metadata",
     "model",
     "next_id",
@@ -117,6 +120,9 @@ def settings_of(chat: Conversation) -> dict[str, Any]:
         fields["budget"] = unstructure(_saved_budget(chat.budget))
     if fitter.memory is not None:
         fields["cut"] = unstructure(_saved_cut(chat, fitter.memory, fitter.available))
+    learned = fitter.learner.to_saved()
+    if learned is not None:
+        fields["learned"] = unstructure(learned)
     for name, value in (
         ("format", chat._format),
         ("model", chat.model),
@@ -251,6 +257,9 @@ def _with_settings(
         if settings.get("pending_policy") in (None, *POLICIES):
             raise
         raise FormatError(str(error), "$.pending_policy") from None
+    if "learned" in rest:
+        saved = structure(thaw(rest["learned"]), SavedLearning, "$.learned")
+        chat._fitter.learner = Learner.from_saved(saved)
     metadata = rest.get("metadata", {})
     if not isinstance(metadata, dict):
         reason = "metadata must be an object"

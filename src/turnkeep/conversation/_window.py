@@ -28,6 +28,9 @@ class Window:
     tools: Any
     """Tool definitions that were counted, in the provider's shape."""
 
+    expected: int
+    """The provider's likely figure for it: `tokens`, corrected by what was observed."""
+
     _message: Callable[[int], Message]
 
     @property
