@@ -1,7 +1,7 @@
 """Reading and writing formats, against `json` alone on the same bytes.
 
-``pytest benchmarks`` times it; ``--benchmark-disable`` only checks that it works. Run as
-a script it prints the ratios of one run. Promised: decoding plus encoding costs at most
+``pytest benchmarks`` times it; ``--benchmark-disable`` only checks that it works. As a
+script it prints the ratios of one run. Promised: decoding plus encoding costs at most
 twice `json.loads` plus `json.dumps` on recorded histories, four times on 100,000 short
 chat messages.
 """

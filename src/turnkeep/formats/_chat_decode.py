@@ -21,6 +21,8 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    trusted_message,
+    trusted_text,
 )
 
 from ._chat_parts import refusal
@@ -64,8 +66,8 @@ def decode_chat(entry: Any, path: str, dialect: Dialect) -> tuple[Message, ...]:
             and role in _PLAIN
             and not content.startswith(MARKS)
         ):
-            made = Message(_PLAIN[role], (Text(content),), layout=dialect.name)
-            return (made,)
+            text = (trusted_text(content),)
+            return (trusted_message(_PLAIN[role], text, layout=dialect.name),)
     return (_decode(as_object(entry, "a message", path), path, dialect),)
 
 
@@ -92,7 +94,7 @@ def _decode(entry: dict[str, Any], path: str, dialect: Dialect) -> Message:
     if blocks and isinstance(first := blocks[0], Text):
         kind = kind_of_text(first.text)
     identity = reader.rest.get("id")
-    return Message(
+    return trusted_message(
         WIRE_ROLES[role],
         blocks,
         id=identity if isinstance(identity, str) else None,
@@ -121,7 +123,7 @@ class _Reader:
     def content(self) -> tuple[Block, ...]:
         content = self.rest.pop("content", _NOTHING)
         if isinstance(content, str):
-            return (Text(content),)
+            return (trusted_text(content),)
         if content is _NOTHING:
             self.detail = "absent"
             return ()
@@ -252,7 +254,8 @@ class _Reader:
         if blocks and type(first := blocks[0]) is Text:
             flags = ResultText.read(first.text)
             self.odd = self.odd or flags.write() != first.text
-            blocks = (Text(flags.text, extra=first.extra), *blocks[1:])
+            if flags.text is not first.text:
+                blocks = (Text(flags.text, extra=first.extra), *blocks[1:])
         return ToolResult(
             identity,
             blocks,

@@ -1,8 +1,8 @@
 """The manual's page on formats, written by asking the formats themselves.
 
 `python -m turnkeep.formats._docs > docs/reference/formats.md` renews it; a test
-compares the two. Nothing in its tables is claimed: each cell is what became of a message
-that was encoded and decoded again.
+compares the two. Nothing in its tables is claimed: each cell is what became of a
+message that was encoded and decoded again.
 """
 
 from __future__ import annotations

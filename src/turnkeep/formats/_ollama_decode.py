@@ -16,6 +16,8 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    trusted_message,
+    trusted_text,
 )
 
 from ._shape import (
@@ -32,6 +34,7 @@ from ._shape import (
 )
 
 NAME = "ollama"
+_PLAIN = ("system", "user", "assistant")
 _ROLES = {
     "system": Role.SYSTEM,
     "user": Role.USER,
@@ -46,6 +49,11 @@ def decode_ollama(entry: Any, path: str) -> Message:
     Raises:
         FormatError: It is none, with the path of the value that is wrong.
     """
+    if type(entry) is dict and len(entry) == 2:
+        # Most messages of most chats: a role and a text.
+        role, content = entry.get("role"), entry.get("content")
+        if type(content) is str and role in _PLAIN and not content.startswith(MARKS):
+            return trusted_message(_ROLES[role], (trusted_text(content),), layout=NAME)
     entry = as_object(entry, "a message", path)
     if "role" not in entry:
         reason = "a message must have a role"
@@ -71,7 +79,7 @@ def decode_ollama(entry: Any, path: str) -> Message:
     if isinstance(text, str) and text.startswith(MARKS):
         kind = kind_of_text(text) if role != "tool" else None
     identity = rest.get("id")
-    return Message(
+    return trusted_message(
         _ROLES[role],
         tuple(blocks),
         id=identity if isinstance(identity, str) else None,

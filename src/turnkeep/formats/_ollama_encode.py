@@ -40,7 +40,18 @@ def encode_ollama(messages: Sequence[Message]) -> list[Any]:
     """Entries that say *messages*. Linear in their size."""
     writer = _Writer()
     for message in join_runs(messages, _is_foreign):
-        if not _is_foreign(message) or message.kind not in DISPLAY_KINDS:
+        content = message.content
+        if (
+            message.layout == NAME
+            and len(content) == 1
+            and type(text := content[0]) is Text
+            and not message.extra
+            and message.role in _ROLES
+            and not writer.results
+        ):
+            entry = {"role": _ROLES[message.role], "content": text.text}
+            writer.entries.append(entry)
+        elif not _is_foreign(message) or message.kind not in DISPLAY_KINDS:
             writer.add(message)
     return writer.finish()
 

@@ -16,6 +16,8 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    trusted_message,
+    trusted_text,
 )
 
 from ._responses_items import BUILT_IN_CALLS, CALLS, OUTPUTS, SETTINGS, call_id_key
@@ -34,6 +36,7 @@ from ._shape import (
 
 _TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output"})
 """Answers of the caller's own tools: text, or content parts."""
+_PLAIN = ("system", "user", "assistant")
 _ROLES = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -48,6 +51,11 @@ def decode_item(item: Any, path: str) -> Message:
     Raises:
         FormatError: It is none, with the path of the value that is wrong.
     """
+    if type(item) is dict and len(item) == 2:
+        # The common case: a role and a text.
+        role, content = item.get("role"), item.get("content")
+        if type(content) is str and role in _PLAIN and not content.startswith(MARKS):
+            return trusted_message(_ROLES[role], (trusted_text(content),), layout=NAME)
     item = as_object(item, "an item", path)
     kind = item.get("type")
     if kind is None and "type" not in item and "role" in item and "content" in item:
@@ -68,7 +76,7 @@ def decode_item(item: Any, path: str) -> Message:
         return _output(item, kind, path)
     role = Role.SYSTEM if kind in SETTINGS else Role.ASSISTANT
     content = (Opaque(frozen(item, path), NAME),)
-    return Message(role, content, id=_id(item), layout=f"{NAME}:item")
+    return trusted_message(role, content, id=_id(item), layout=f"{NAME}:item")
 
 
 def _id(item: dict[str, Any]) -> str | None:
@@ -108,9 +116,9 @@ def _message(item: dict[str, Any], path: str) -> Message:
     kind = None
     if blocks and isinstance(first := blocks[0], Text) and first.text.startswith(MARKS):
         kind = kind_of_text(first.text)
-    return Message(
+    return trusted_message(
         _ROLES[role],
-        blocks,
+        tuple(blocks),
         id=_id(item),
         kind=kind,
         extra=_rest(item, known, path),
@@ -138,7 +146,7 @@ def _reasoning(item: dict[str, Any], path: str) -> Message:
             # The summary says in short what the content says at length.
             break
     block = Thinking("\n".join(text), data=data, extra=_rest(item, known, path))
-    return Message(Role.ASSISTANT, (block,), id=_id(item), layout=NAME)
+    return trusted_message(Role.ASSISTANT, (block,), id=_id(item), layout=NAME)
 
 
 def _call(item: dict[str, Any], kind: str, path: str) -> Message:
@@ -149,7 +157,7 @@ def _call(item: dict[str, Any], kind: str, path: str) -> Message:
             raise FormatError(reason, path)
         as_text(item[needed], needed, f"{path}.{needed}")
     extra = FrozenDict(type="custom") if kind == "custom_tool_call" else FrozenDict()
-    return Message(
+    return trusted_message(
         Role.ASSISTANT,
         (ToolCall(item["call_id"], item["name"], item[key], extra=extra),),
         id=_id(item),
@@ -163,7 +171,7 @@ def _built_in_call(item: dict[str, Any], kind: str, path: str) -> Message:
     arguments = _rest(item, {"type", "call_id"}, path)
     name = kind.removesuffix("_call")
     call = ToolCall(item["call_id"], name, arguments, extra=FrozenDict(type=kind))
-    return Message(Role.ASSISTANT, (call,), id=_id(item), layout=NAME)
+    return trusted_message(Role.ASSISTANT, (call,), id=_id(item), layout=NAME)
 
 
 def _output(item: dict[str, Any], kind: str, path: str) -> Message:
@@ -200,7 +208,7 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         pending=flags.pending,
         interim=flags.interim,
     )
-    return Message(
+    return trusted_message(
         Role.TOOL_RESULT,
         (result,),
         id=_id(item),

@@ -46,7 +46,20 @@ def encode_items(messages: Sequence[Message]) -> list[Any]:
         for call in message.tool_calls
         if (kind := _call_type(call)) != "function_call"
     }
-    return [item for message in messages for item in _items(message, kinds)]
+    items: list[Any] = []
+    for message in messages:
+        content = message.content
+        if (
+            message.layout == NAME
+            and len(content) == 1
+            and type(text := content[0]) is Text
+            and not message.extra
+            and not text.extra
+        ):
+            items.append({"role": _ROLES[message.role], "content": text.text})
+        else:
+            items += _items(message, kinds)
+    return items
 
 
 def is_foreign(message: Message) -> bool:
