@@ -6,15 +6,36 @@ at the end are what strategies get to see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
-from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, ToolResult
-from turnkeep.plans import Cause
-from turnkeep.turns import HIDDEN, SYSTEM, USER, Grouping, OpenCall
+from turnkeep.demands import NO_DEMANDS, Demands, held_besides
+from turnkeep.model import (
+    BRIDGE,
+    STAND_IN_TEXT,
+    Message,
+    PinScope,
+    Role,
+    Thinking,
+    ToolResult,
+    mark,
+)
+from turnkeep.plans import Cause, Inserted
+from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
+
+BRIDGE_ANSWER: Final = mark(BRIDGE, "The tools have answered; the user went on.")
+"""Stands between a stand-in and a user message where the model must speak first."""
+
+BRIDGE_END: Final = mark(
+    BRIDGE, "A tool has answered since: its result stands with its call above. Go on."
+)
+"""Stands last where the list would end on the assistant's side."""
+
+_AFTERTHOUGHTS: Final = (bytes([RESULT]), bytes([HIDDEN]))
+"""Kinds of a last message that may leave the end to what stands before it."""
 
 
 class Source(Protocol):
@@ -61,6 +82,8 @@ class Rules:
     stand_in_text: str = STAND_IN_TEXT
     per_message: bool = True
     """Whether results must follow their call's own message (see `needs_stand_in`)."""
+    demands: Demands = NO_DEMANDS
+    """What the provider demands of a window."""
 
 
 class History:
@@ -78,6 +101,10 @@ class History:
         """Messages that no window holds, and why."""
         self.mended: dict[int, Message] = {}
         """Messages that lose one of several results."""
+        self.stripped: set[int] = set()
+        """Messages that lose their reasoning, which a change before them makes invalid."""
+        self.sealed: set[int] = set()
+        """Steps that stay as they are because signed reasoning behind them does."""
         self._tokens: dict[int, int] = {}
         self._stand_ins: dict[int, list[tuple[OpenCall, Message, int]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
@@ -87,14 +114,72 @@ class History:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):
                     self._add_stand_in(call)
         self.open_calls = grouping.open_calls
+        self._bridges: dict[int, list[tuple[int, Message, int]]] = {}
+        if rules.demands.answers_tools and self._stand_ins:
+            self._bridge_tools()
+        if rules.demands.ends_with_user and grouping.kinds[-1:] in _AFTERTHOUGHTS:
+            self._bridge_end()
+
+    def _bridge_tools(self) -> None:
+        """Let the model say a word between a stand-in and the user's next message."""
+        grouping = self.grouping
+        kinds, step_of, total = grouping.kinds, grouping.step_of, len(grouping)
+        for step, waiting in self._stand_ins.items():
+            at = waiting[-1][0].message + 1
+            while at < total and (step_of[at] == step or kinds[at] == HIDDEN):
+                at += 1
+            if at < total and kinds[at] == USER:
+                said = Message.assistant(BRIDGE_ANSWER, kind="bridge")
+                self._add_bridge(step, at - 1, said)
+
+    def _bridge_end(self) -> None:
+        """Let the list end on the user's side where its last result moves away."""
+        grouping, newest = self.grouping, self.grouping.newest
+        kinds = grouping.kinds
+        moved = grouping.displaced if self.rules.per_message else grouping.displaced_run
+        last = len(grouping) - 1
+        while last >= 0 and (
+            last in moved or last in self.gone or kinds[last] == HIDDEN
+        ):
+            last -= 1
+        if (
+            newest is not None
+            and last >= 0
+            and kinds[last] == ASSISTANT
+            and grouping.step_of[last] not in self._stand_ins
+        ):
+            said = Message.user(BRIDGE_END, kind="bridge")
+            self._add_bridge(newest, len(grouping) - 1, said)
+
+    def _add_bridge(self, step: int, after: int, message: Message) -> None:
+        cost = self.source.cost(message)
+        self._bridges.setdefault(step, []).append((after, message, cost))
+
+    def additions(self, step: int) -> Iterator[Inserted]:
+        """The messages of ours that are sent when the step is."""
+        for call, message, cost in self.stand_ins(step):
+            yield Inserted(call.message, message, cost, Cause.OPEN_CALL, call.key)
+        for after, message, cost in self._bridges.get(step, ()):
+            yield Inserted(after, message, cost, Cause.PROFILE)
+
+    def with_additions(self) -> list[int]:
+        """The steps that have such messages, in order."""
+        return sorted({*self._stand_ins, *self._bridges})
+
+    def added_tokens(self, step: int) -> int:
+        """Tokens of those messages."""
+        total = sum(cost for _, _, cost in self._stand_ins.get(step, ()))
+        if self._bridges:
+            total += sum(cost for _, _, cost in self._bridges.get(step, ()))
+        return total
 
     def _mend(self) -> None:
         """Find what is left of messages whose results are orphans, twice or late."""
         bad: dict[int, dict[int, str]] = {}
         for problem in self.grouping.problems:
             bad.setdefault(problem.message, {})[problem.position] = Cause.REPAIR
-        for message, position in self.grouping.superseded:
-            bad.setdefault(message, {})[position] = Cause.RESOLVED
+        for replaced, position in self.grouping.superseded:
+            bad.setdefault(replaced, {})[position] = Cause.RESOLVED
         for index, positions in bad.items():
             message = self.source.message(index)
             kept = []
@@ -118,6 +203,28 @@ class History:
         cost = self.source.cost(message)
         self._stand_ins.setdefault(step, []).append((call, message, cost))
 
+    def strip(self, indexes: Iterable[int]) -> None:
+        """Send these messages without their reasoning; what is only that goes."""
+        for index in indexes:
+            message = self.mended.get(index) or self.source.message(index)
+            left = tuple(b for b in message.content if not isinstance(b, Thinking))
+            if left:
+                self.mended[index] = message.evolve(content=left)
+            else:
+                self.gone[index] = Cause.PROFILE
+            self.stripped.add(index)
+        self._tokens.clear()
+        self._forget_holds()
+
+    def seal(self, steps: Iterable[int]) -> None:
+        """Hold these steps unchanged; replaces what was sealed before."""
+        self.sealed = {*steps}
+        self._forget_holds()
+
+    def _forget_holds(self) -> None:
+        for name in ("_holds", "held", "soft"):
+            self.__dict__.pop(name, None)
+
     def stand_ins(self, step: int) -> list[tuple[OpenCall, Message, int]]:
         """The stand-ins a step needs when it is sent: call, message, tokens."""
         return self._stand_ins.get(step, [])
@@ -140,7 +247,7 @@ class History:
         known = self._tokens.get(step)
         if known is None:
             known = sum(map(self.message_tokens, self.visible(step)))
-            known += sum(cost for _, _, cost in self.stand_ins(step))
+            known += self.added_tokens(step)
             self._tokens[step] = known
         return known
 
@@ -188,6 +295,10 @@ class History:
         # What a summary stands for is gone from the list, so it goes last of all.
         soft.update(self.summaries)
         self._hold_current(held)
+        for step in self.sealed:
+            held.setdefault(step, Cause.SIGNATURE)
+        for step in held_besides(grouping, held, rules.demands):
+            held.setdefault(step, Cause.PROFILE)
         for group in grouping.ties.values():
             causes = [held[step] for step in group if step in held]
             for step in group if causes else ():
@@ -428,6 +539,22 @@ class HistoryView:
     def steps(self) -> Sequence[StepView]:
         """All steps, oldest first."""
         return [StepView(self._history, s) for s in range(self._history.grouping.steps)]
+
+    @cached_property
+    def free_steps(self) -> Sequence[StepView]:
+        """The steps that may go, oldest first."""
+        history = self._history
+        fixed = {*history.held, *history.soft}
+        return [
+            StepView(history, step)
+            for step in range(history.grouping.steps)
+            if step not in fixed
+        ]
+
+    @property
+    def message_steps(self) -> Sequence[int]:
+        """The step of each message."""
+        return self._history.grouping.step_of
 
     @property
     def question(self) -> Message | None:

@@ -24,7 +24,7 @@ from turnkeep import (
     ToolCall,
     UnknownMessageError,
 )
-from turnkeep.conversation import format_of_model
+from turnkeep.formats import format_of_model
 from turnkeep.conversation._fitting import SMALL
 from turnkeep.model import GenerationStats
 from turnkeep.tokens import Usage, request_counter

@@ -1,7 +1,7 @@
 """The one mutable thing: a conversation, its calls, its windows."""
 
 from ._calls import CallState, PendingCall
-from ._conversation import Conversation, format_of_model
+from ._conversation import Conversation
 from ._learning import Observation
 from ._window import Window
 
@@ -11,5 +11,4 @@ __all__ = [
     "Observation",
     "PendingCall",
     "Window",
-    "format_of_model",
 ]

@@ -5,11 +5,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from threading import RLock
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import OpenCalls, Overflow
@@ -19,7 +18,7 @@ from turnkeep.errors import (
     UnknownConversationError,
     UnknownMessageError,
 )
-from turnkeep.formats import detect, get_format
+from turnkeep.formats import detect, format_of_model, get_format
 from turnkeep.model import (
     PENDING,
     STAND_IN_TEXT,
@@ -244,7 +243,7 @@ class Conversation:
     def format(self) -> str:
         """The format windows are encoded in; follows the model unless given."""
         if self._format is None:
-            return _format_of_model(self._model)
+            return format_of_model(self._model)
         return self._format
 
     def _make_counter(self) -> RequestCounter:
@@ -466,7 +465,11 @@ class Conversation:
 
     def _take(self, messages: Iterable[Message]) -> None:
         """Append what was loaded: nothing is stamped, counting waits."""
-        for message in messages:
+        batch = list(messages)
+        # Ids that are given are reserved before any are made.
+        for message in batch:
+            self._raise_counter(message.id)
+        for message in batch:
             kept = message
             if message.id is None:
                 kept = message.evolve(id=self._new_id())
@@ -1051,30 +1054,3 @@ def _decoded(source: Any, envelope: Any) -> Iterator[Message]:
         yield from source.decode_system(envelope.system)
     for nth, entry in enumerate(envelope.entries):
         yield from source.decode(entry, f"{envelope.path}[{nth}]")
-
-
-_FAMILIES: tuple[tuple[str, Literal["anthropic", "gemini", "deepseek", "mistral"]], ...]
-_FAMILIES = (
-    ("claude", "anthropic"),
-    ("gemini", "gemini"),
-    ("deepseek", "deepseek"),
-    ("mistral", "mistral"),
-)
-
-
-@lru_cache(maxsize=64)
-def _format_of_model(model: str | None) -> str:
-    # Asked for at every fit.
-    return format_of_model(model)
-
-
-def format_of_model(model: str | None) -> str:
-    """The format that a model's own provider takes; OpenAI's for all others.
-
-    >>> format_of_model("claude-sonnet-5")
-    'anthropic'
-    """
-    name = (model or "").rpartition("/")[2].lower()
-    if ".anthropic." in f".{name}":
-        return "bedrock"
-    return next((fmt for start, fmt in _FAMILIES if name.startswith(start)), "openai")

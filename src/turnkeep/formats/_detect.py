@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import lru_cache
+
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
@@ -26,6 +28,7 @@ _MODELS = (
 """How the models of each provider are called; everything else speaks `openai`."""
 
 
+@lru_cache(maxsize=64)
 def format_of_model(model: str | None) -> str:
     """The format that *model*'s provider speaks; `openai` unless its name says more.
 

@@ -47,7 +47,7 @@ class RuleCounter:
 class CallerCounter:
     """Counts with a callable from one message in the caller's shape to its tokens."""
 
-    def __init__(self, count: Callable[[Any], int], fmt: Format) -> None:
+    def __init__(self, count: Callable[[Any], Any], fmt: Format) -> None:
         """Count with *count*, which takes entries of *fmt*."""
         self._count = count
         self._format = fmt
