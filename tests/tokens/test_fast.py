@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -79,11 +80,15 @@ def test_other_encodings_are_refused() -> None:
 
 
 @pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Nothing is loaded yet."""
-    _fast._load.cache_clear()
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Nothing is looked up or loaded yet, nor afterwards."""
+    caches = (_fast._load, _fast._installed)
+    for cached in caches:
+        cached.cache_clear()
     monkeypatch.delitem(sys.modules, "bpe_openai._bindings", raising=False)
-    return monkeypatch
+    yield monkeypatch
+    for cached in caches:
+        cached.cache_clear()
 
 
 def test_one_that_counts_otherwise_is_not_used(fresh: pytest.MonkeyPatch) -> None:

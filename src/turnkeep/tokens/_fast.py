@@ -69,7 +69,7 @@ class FastCounter:
     @staticmethod
     def supports(encoding: str) -> bool:
         """Whether *encoding* can be counted here, checked without loading it."""
-        return encoding in ENCODINGS and find_spec("bpe_openai") is not None
+        return encoding in ENCODINGS and _installed()
 
     def load(self) -> Self:
         """Read the vocabulary now instead of at the first count.
@@ -102,6 +102,12 @@ class FastCounter:
 
     def __repr__(self) -> str:
         return f"FastCounter({self.name!r})"
+
+
+@cache
+def _installed() -> bool:
+    # Looking a package up takes 0.1 ms, and counters are made for every request.
+    return find_spec("bpe_openai") is not None
 
 
 @cache
