@@ -24,26 +24,25 @@ from turnkeep.model import Message, Role, Text
 # that; a request for one thing ("please add a test") is none of them.
 _LEAD = r"(?:^|[.!?:;\n]\s*|\b(?:and|but|also|so|ok|okay|please|,)\s+)"
 _RULES = re.compile(
-    "|".join(
-        (
-            r"\b(?:from now on|going forward|henceforth|for the rest of (?:this|the|our) "
-            r"(?:chat|conversation|session|project|time))\b",
-            _LEAD + r"(?:remember|keep in mind|bear in mind|note)(?:\s+that\b|\s*:)",
-            _LEAD + r"(?:always|never)\s+(?!mind\b|an?\b|the\b|be+n?\b|had\b)[a-z]+",
-            r"\bmust (?:always|never)\b",
-            r"\byou (?:must|should|shall|may|can) (?:always|never|only|not ever)\b",
-            r"\b(?:make sure|be sure|ensure)\b[^.!?\n]{0,40}\b(?:always|never|every|each)\b",
-            r"\b(?:do not|don't|dont) (?:ever|at any (?:time|point))\b",
-            r"\b(?:do not|don't|dont) [^.!?\n]{1,80}\b(?:without (?:asking|my|first)|"
-            r"unless (?:i|you|we|asked|told))\b",
-            r"\b(?:every time|whenever|each time) (?:you|i|we)\b",
-            r"\b(?:my|our) (?:preference|rule|convention|policy) is\b",
-            r"\bi(?:'d| would)? (?:always )?prefer (?:that )?(?:you|all|every|answers)\b",
-            r"\b(?:use|write|answer|reply|respond|speak|format)\b[^.!?\n]{0,40}"
-            r"\b(?:always|only in|in all|for all|from here)\b",
-        )
-    ),
-    re.IGNORECASE,
+    rf"""
+    \b(?:from[ ]now[ ]on|going[ ]forward|henceforth)\b
+    | \bfor[ ]the[ ]rest[ ]of[ ](?:this|the|our)[ ]
+      (?:chat|conversation|session|project|time)\b
+    | {_LEAD}(?:remember|keep[ ]in[ ]mind|bear[ ]in[ ]mind|note)(?:\s+that\b|\s*:)
+    | {_LEAD}(?:always|never)\s+(?!mind\b|an?\b|the\b|be+n?\b|had\b)[a-z]+
+    | \bmust[ ](?:always|never)\b
+    | \byou[ ](?:must|should|shall|may|can)[ ](?:always|never|only|not[ ]ever)\b
+    | \b(?:make[ ]sure|be[ ]sure|ensure)\b[^.!?\n]{{0,40}}\b(?:always|never|every|each)\b
+    | \b(?:do[ ]not|don't|dont)[ ](?:ever|at[ ]any[ ](?:time|point))\b
+    | \b(?:do[ ]not|don't|dont)[ ][^.!?\n]{{1,80}}
+      \b(?:without[ ](?:asking|my|first)|unless[ ](?:i|you|we|asked|told))\b
+    | \b(?:every[ ]time|whenever|each[ ]time)[ ](?:you|i|we)\b
+    | \b(?:my|our)[ ](?:preference|rule|convention|policy)[ ]is\b
+    | \bi(?:'d|[ ]would)?[ ](?:always[ ])?prefer[ ](?:that[ ])?(?:you|all|every|answers)\b
+    | \b(?:use|write|answer|reply|respond|speak|format)\b[^.!?\n]{{0,40}}
+      \b(?:always|only[ ]in|in[ ]all|for[ ]all|from[ ]here)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _ASKS = re.compile(
     r"^(?:why|what|who|when|where|how|is|are|does|do you|did|can|could|would|will)\b",

@@ -8,7 +8,7 @@ the history.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -31,8 +31,10 @@ from turnkeep.plans import (
     Reserve,
     Summarise,
 )
-from turnkeep.strategies import DEFAULT, Strategy
+from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
 from turnkeep.turns import HIDDEN, SYSTEM
+
+OLDEST: Final = OldestTurns()
 
 Overflow: TypeAlias = Literal["raise", "send"]
 OpenCalls: TypeAlias = Literal["stand-in", "keep", "raise"]
@@ -116,7 +118,7 @@ class Draft:
         self.warnings: list[str] = []
         self.reserved: Reserve | None = None
         """Room kept for a message that is written when the cut is known."""
-        self.returnable: list[list[int]] = []
+        self.returnable: list[Sequence[int]] = []
         """Steps that went together and may come back where there is room."""
         self.tokens = tokens
         self._changes: dict[int, int] = {}
@@ -183,6 +185,16 @@ class Draft:
                     gone.append(step)
         return gone
 
+    def drop_step(self, step: int, cause: str) -> bool:
+        """Drop one step that is tied to no other; whether it was still there."""
+        if self.dropped is None:
+            self.dropped = bytearray(self.history.grouping.steps)
+        if self.dropped[step]:
+            return False
+        self.tokens -= self.step_tokens(step)
+        self.dropped[step] = self.code(cause)
+        return True
+
     def restore(self, steps: Sequence[int]) -> str:
         """Take *steps* back that a drop had let go; returns why they had gone."""
         dropped = self.dropped or bytearray()
@@ -247,7 +259,7 @@ class Draft:
         """Messages the window holds, stand-ins and other additions included."""
         history = self.history
         return len(self.inserted) + sum(
-            len(history.visible(step)) + len(history.stand_ins(step))
+            len(history.visible(step)) + len([*history.additions(step)])
             for step in range(history.grouping.steps)
             if self.is_kept(step)
         )
@@ -316,7 +328,7 @@ class _Planner:
             draft.resume(memory)
         else:
             draft.tokens = -1
-        if self._limited or self.strategy != DEFAULT:
+        if self._limited or self.strategy not in (DEFAULT, OLDEST):
             pruned = self._prune_by_edits(draft)
         elif memory is not None and draft.tokens <= self.trigger:
             pruned = False
@@ -353,7 +365,7 @@ class _Planner:
     # -- the default strategy, from the newest end ---------------------------------
 
     def _prune_from_newest(self, draft: Draft) -> bool:
-        """What `OldestTurns() | OldestSteps()` leaves, counting what is kept.
+        """What `OldestTurns()`, or `OldestTurns() | OldestSteps()`, leaves.
 
         Dropping the oldest turns until the rest fits is keeping the newest while they
         fit; so the count starts at the newest end and stops at the first turn that no
@@ -394,12 +406,13 @@ class _Planner:
 
     def _count_down(self, held: int, limit: int) -> tuple[int, bool]:
         """Tokens in all, and whether that is everything (it stops above *limit*)."""
-        total = held
-        for turn in reversed(range(self.history.grouping.turns)):
-            for step in self._free_of(turn):
+        history, total = self.history, held
+        fixed = {*history.held, *history.soft}
+        for step in range(history.grouping.steps - 1, -1, -1):
+            if step not in fixed:
                 if total > limit:
                     return total, False
-                total += self.history.tokens(step)
+                total += history.tokens(step)
         return total, total <= limit
 
     def _find_cut(self, held: int, target: int) -> tuple[int, int]:
@@ -407,18 +420,23 @@ class _Planner:
         grouping, tokens = self.history.grouping, self.history.tokens
         current = grouping.turns - 1
         total = held
-        # Inside the current turn the oldest steps go first.
+        # Inside the current turn the oldest steps go first, or stay.
+        inside = self.strategy != OLDEST
         for step in self._free_of(current):
-            if total + tokens(step) > target:
+            if inside and total + tokens(step) > target:
                 return total, step + 1
             total += tokens(step)
+        fixed = {*self.history.held, *self.history.soft}
+        stop = grouping.turn_first[current]
         for turn in range(current - 1, -1, -1):
-            size = 0
-            for step in self._free_of(turn):
-                size += tokens(step)
-                if total + size > target:
-                    return total, grouping.turn_first[turn + 1]
+            start, size = grouping.turn_first[turn], 0
+            for step in range(stop - 1, start - 1, -1):
+                if step not in fixed:
+                    size += tokens(step)
+                    if total + size > target:
+                        return total, stop
             total += size
+            stop = start
         return total, 0
 
     def _grid_target(self, held: int) -> int:
@@ -452,12 +470,17 @@ class _Planner:
         )
         # A strategy that never ends must not hang the caller.
         limit = 1_000 + 20 * len(history.grouping)
+        target = self.target
         for nth, edit in enumerate(self.strategy.propose(view)):
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
                 break
             self._take(draft, edit)
-            if draft.tokens <= self._goal(draft) and self._within_limits(draft):
+            if (
+                draft.tokens <= target
+                and draft.tokens <= self._goal(draft)
+                and self._within_limits(draft)
+            ):
                 break
         self._fill(draft)
         self._write_reserved(draft)
@@ -546,8 +569,15 @@ class _Planner:
     def _take_drop(self, draft: Draft, edit: Drop) -> None:
         grouping, history = self.history.grouping, self.history
         unit = edit.unit
-        steps = grouping.steps_of(unit.index) if unit.is_turn else [unit.index]
         held, soft = history.held, history.soft
+        if not unit.is_turn and not grouping.ties:
+            # Rankings of single steps offer thousands; the general way is below.
+            step = unit.index
+            if step not in held and step not in soft:
+                if draft.drop_step(step, edit.cause) and edit.may_return:
+                    draft.returnable.append((step,))
+                return
+        steps = grouping.steps_of(unit.index) if unit.is_turn else [unit.index]
         free = [s for s in steps if s not in held and s not in soft]
         if grouping.ties:
             free = [
@@ -714,7 +744,7 @@ class _Planner:
                 if index in draft.replaced:
                     tokens = history.source.cost(draft.replaced[index][0])
                 if not nth:
-                    tokens += sum(cost for _, _, cost in history.stand_ins(step))
+                    tokens += history.added_tokens(step)
                 blamed.append(Held(history.source.id(index), cause, tokens))
         blamed += [
             Held(item.cause, "not_offered", item.tokens) for item in draft.inserted
@@ -726,10 +756,10 @@ class _Planner:
     def _finish(self, draft: Draft, *, pruned: bool) -> Plan:
         history, terms = self.history, self.terms
         added = [
-            Inserted(call.message, message, cost, Cause.OPEN_CALL, call.key)
-            for step in sorted(history._stand_ins)  # noqa: SLF001 - one package
+            item
+            for step in history.with_additions()
             if draft.is_kept(step)
-            for call, message, cost in history.stand_ins(step)
+            for item in history.additions(step)
         ]
         added += draft.inserted
         edits = {

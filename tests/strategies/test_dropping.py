@@ -69,14 +69,14 @@ def test_oldest_turns_always_equals_the_oracle(
 ) -> None:
     """The fewest of the oldest turns, or an error when the last one does not fit."""
     history = [
-        Message.user(sized(size), id=f"t{nth}") if not at else Message.assistant(sized(size))
+        Message.user(sized(size), id=f"t{nth}")
+        if not at
+        else Message.assistant(sized(size))
         for nth, turn in enumerate(sizes)
         for at, size in enumerate(turn)
     ]
     sums = [sum(turn) for turn in sizes]
-    oracle = next(
-        (n for n in range(len(sums)) if sum(sums[n:]) <= tokens), len(sums)
-    )
+    oracle = next((n for n in range(len(sums)) if sum(sums[n:]) <= tokens), len(sums))
 
     if oracle == len(sums):
         with pytest.raises(BudgetExceededError):
@@ -158,7 +158,7 @@ def test_what_the_model_says_first_is_a_first_turn() -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 1), (0, 0), (1.5, 1), (1, True)])
 def test_ends_are_whole_numbers(first: Any, last: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="first|last"):
+    with pytest.raises((TypeError, ValueError), match=r"first|last"):
         KeepEnds(first, last)
 
 
@@ -189,7 +189,10 @@ def test_age_is_measured_from_a_given_time() -> None:
     history = dated(0, 50, 60, 61)
     later = START + timedelta(hours=5)
 
-    assert gone(history, 10, OlderThan(timedelta(minutes=10), now=later)) == ["u0", "u1"]
+    assert gone(history, 10, OlderThan(timedelta(minutes=10), now=later)) == [
+        "u0",
+        "u1",
+    ]
 
 
 def test_without_time_stamps_nothing_is_too_old() -> None:

@@ -56,7 +56,11 @@ def test_old_results_are_cleared_oldest_first_until_the_target_is_met() -> None:
     assert cleared(sent) == [0]
     assert results(sent)[0] == GONE
     assert len(sent) == len(history)
-    assert cleared(window(history, 80, ClearToolResults(1, placeholder="gone"))) == [0, 1, 2]
+    assert cleared(window(history, 80, ClearToolResults(1, placeholder="gone"))) == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_the_plan_says_before_and_after() -> None:
@@ -70,9 +74,7 @@ def test_the_plan_says_before_and_after() -> None:
 
 
 def test_the_newest_results_are_never_cleared() -> None:
-    made = decide(
-        loop(50, 50, 50), 60, ClearToolResults(keep=3), on_overflow="send"
-    )
+    made = decide(loop(50, 50, 50), 60, ClearToolResults(keep=3), on_overflow="send")
 
     assert not made.edited
     assert "over budget" in made.warnings[-1]
@@ -139,7 +141,9 @@ def test_a_batch_is_no_larger_than_it_must_be() -> None:
 
 
 def test_several_results_of_one_message_are_cleared_together_in_a_batch() -> None:
-    two = Message.user([ToolResult("a", sized(40)), ToolResult("b", sized(40))], id="rs")
+    two = Message.user(
+        [ToolResult("a", sized(40)), ToolResult("b", sized(40))], id="rs"
+    )
     history = [
         *turns(2),
         Message.assistant(tool_calls=[ToolCall("a", "f"), ToolCall("b", "g")]),
@@ -179,7 +183,10 @@ def test_arguments_are_cleared_on_demand() -> None:
 @pytest.mark.parametrize(
     "asking",
     [
-        [Thinking("hm", signature="s"), ToolCall("a", "f", '{"x": "yyyyyyyyyyyyyyyy"}')],
+        [
+            Thinking("hm", signature="s"),
+            ToolCall("a", "f", '{"x": "yyyyyyyyyyyyyyyy"}'),
+        ],
         [ToolCall("a", "f", '{"x": "yyyyyyyyyyyyyyyyyy"}', extra={"signature": "s"})],
     ],
 )
@@ -325,7 +332,9 @@ LONG = "the same text of a file\n" * 20
 OTHER = "another text of a file\n" * 20
 
 
-def read(call_id: str, text: str, path: str = "a.py", name: str = "read") -> list[Message]:
+def read(
+    call_id: str, text: str, path: str = "a.py", name: str = "read"
+) -> list[Message]:
     """A read of a file."""
     return tool(call_id, text, arguments={"path": path}, name=name)
 
@@ -404,7 +413,10 @@ def test_a_second_strategy_never_undoes_the_first() -> None:
     sent = window(
         history,
         30,
-        InTurns(TruncateToolResults(30), InTurns(Superseded(), ClearToolResults(0, placeholder="x"))),
+        InTurns(
+            TruncateToolResults(30),
+            InTurns(Superseded(), ClearToolResults(0, placeholder="x")),
+        ),
         on_overflow="send",
     )
 
@@ -464,7 +476,9 @@ def test_old_pictures_go_oldest_first() -> None:
     ]
 
     def left(tokens: int, keep: int = 1) -> list[int]:
-        sent = window(history, tokens, StripImages(keep), counter=count_all, on_overflow="send")
+        sent = window(
+            history, tokens, StripImages(keep), counter=count_all, on_overflow="send"
+        )
         return [(count_all(m) - tokens_of(m)) // 30 for m in sent]
 
     assert left(120) == [1, 0, 1, 1]

@@ -66,7 +66,9 @@ def test_a_message_names_uses_and_shows() -> None:
 
 
 def test_long_texts_in_arguments_count_by_what_they_name() -> None:
-    message = Message.assistant(tool_calls=[ToolCall("c", "f", {"t": "word " * 60 + "a_b"})])
+    message = Message.assistant(
+        tool_calls=[ToolCall("c", "f", {"t": "word " * 60 + "a_b"})]
+    )
 
     assert referents_of(message).used == {"a_b"}
 
@@ -113,7 +115,10 @@ def test_appending_costs_the_new_text_only() -> None:
 def test_threads_may_share_a_strategy() -> None:
     strategy = KeepRecent(0.3, rest=Relevance() & LeastRecentlyReferenced())
     histories = [
-        [*turns(3), *(m for c in range(12) for m in tool(f"{n}{c}", f"id_{n}_{c} " * 9))]
+        [
+            *turns(3),
+            *(m for c in range(12) for m in tool(f"{n}{c}", f"id_{n}_{c} " * 9)),
+        ]
         for n in range(4)
     ]
     alone = [
@@ -148,12 +153,16 @@ def test_what_was_least_recently_used_by_a_later_call_goes_first() -> None:
     assert gone(history, 75, LeastRecentlyReferenced()) == ["a-b", "r-b"]
 
 
-def test_an_index_knows_the_last_use() -> None:
+def test_a_use_counts_for_the_newest_message_that_names_it() -> None:
     index = ReferentIndex()
-    for message in (*tool("a", "order_1"), *tool("b", "", {"order": "order_1"})):
+    for message in (
+        *tool("a", "order_1"),
+        *tool("b", "", {"order": "order_1"}),
+        *tool("c", "", {"order": "order_1", "note": "note_2"}),
+    ):
         index.add(message)
 
-    assert [index.last_reference(nth) for nth in range(4)] == [0, 2, 2, 3]
+    assert index.used == {1: 2, 2: 4}
 
 
 def test_small_steps_come_back_when_a_large_one_made_room() -> None:
@@ -213,7 +222,15 @@ def test_speaker_date_calls_and_results_are_indexed() -> None:
     result = Message.tool_result("c", [Text("found"), Json({"port": "Kiel"})])
     rest = Message.user([Json({"k": "value"})])
 
-    assert set(terms_of(asked)) == {"user", "hi", "mia", "may", "2026-05-03", "2026", "3"}
+    assert set(terms_of(asked)) == {
+        "user",
+        "hi",
+        "mia",
+        "may",
+        "2026-05-03",
+        "2026",
+        "3",
+    }
     assert set(terms_of(answer)) == {"assistant", "sure", "search", "q", "ship"}
     assert set(terms_of(result)) == {"tool_result", "found", "port", "kiel"}
     assert set(terms_of(rest)) == {"user", "k", "valu"}
@@ -245,7 +262,10 @@ def test_neighbours_of_what_is_relevant_are_relevant() -> None:
 
 
 def test_rare_terms_and_short_documents_weigh_more() -> None:
-    common, rare = bm25([{0: 1, 1: 1, 2: 1}], [4, 4, 4, 4]), bm25([{0: 1}], [4, 4, 4, 4])
+    common, rare = (
+        bm25([{0: 1, 1: 1, 2: 1}], [4, 4, 4, 4]),
+        bm25([{0: 1}], [4, 4, 4, 4]),
+    )
     long = bm25([{0: 1, 1: 1}], [2, 8])
 
     assert rare[0] > common[0] > 0

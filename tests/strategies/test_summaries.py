@@ -26,8 +26,20 @@ class Writer:
         self.given: list[list[Message]] = []
 
     def __call__(self, messages: Sequence[Message]) -> str:
+        """Note and answer."""
         self.given.append(list(messages))
         return f"{self.text} ({len(self.given)})"
+
+
+def first_words(messages: Sequence[Message]) -> str:
+    """A summariser that a pickle can name."""
+    return messages[0].text[:9]
+
+
+def missing(_messages: Sequence[Message]) -> str:
+    """A summariser with a fault."""
+    answers: dict[str, str] = {}
+    return answers["x"]
 
 
 def test_the_oldest_turns_go_together_and_a_summary_stands_for_them() -> None:
@@ -54,7 +66,8 @@ def test_the_same_messages_are_summarised_once() -> None:
 
     assert window(history, 60, strategy) == first
     assert len(writer.given) == 1
-    assert pickle.loads(pickle.dumps(Summarise(str.join))) == Summarise(str.join)  # noqa: S301 - our own
+    plain = Summarise(first_words)
+    assert pickle.loads(pickle.dumps(plain)) == plain  # noqa: S301 - our own
 
 
 def test_an_earlier_summary_is_merged_and_replaced() -> None:
@@ -90,7 +103,14 @@ def test_a_long_tool_loop_is_summarised_from_its_beginning() -> None:
 
     sent = window(history, 70, Summarise(writer, max_tokens=20))
 
-    assert [m.id for m in writer.given[0]] == ["a-c0", "r-c0", "a-c1", "r-c1", "a-c2", "r-c2"]
+    assert [m.id for m in writer.given[0]] == [
+        "a-c0",
+        "r-c0",
+        "a-c1",
+        "r-c1",
+        "a-c2",
+        "r-c2",
+    ]
     assert [m.id for m in sent][:3] == ["u0", None, "a-c3"]
 
 
@@ -134,7 +154,9 @@ def test_a_summary_that_is_not_smaller_is_refused_and_the_turns_dropped() -> Non
 
 
 def test_a_long_summary_is_cut_at_its_end() -> None:
-    made = decide(turns(90, 90, 20), 120, Summarise(Writer("so it goes " * 50), max_tokens=30))
+    made = decide(
+        turns(90, 90, 20), 120, Summarise(Writer("so it goes " * 50), max_tokens=30)
+    )
 
     (summary,) = made.inserted
     assert summary.tokens <= 30
@@ -144,7 +166,9 @@ def test_a_long_summary_is_cut_at_its_end() -> None:
 def test_what_a_summariser_reads_is_bounded() -> None:
     writer = Writer()
     history = [
-        Message.user([Text("y " * 2000), Image(url="https://example.org/a.png")], id="long"),
+        Message.user(
+            [Text("y " * 2000), Image(url="https://example.org/a.png")], id="long"
+        ),
         *tool("c", "z " * 2000),
         *turns(20, 20, 20),
     ]
@@ -153,7 +177,7 @@ def test_what_a_summariser_reads_is_bounded() -> None:
 
     (given,) = writer.given
     assert sum(map(tokens_of, given)) <= 200
-    assert [m.id for m in given][0] == "long"
+    assert given[0].id == "long"
     assert any(isinstance(b, Image) for b in given[0].content)
 
 
@@ -217,12 +241,17 @@ def test_an_async_summariser_runs_on_the_loop_of_the_caller() -> None:
 
 def test_what_a_summariser_raises_is_said() -> None:
     with pytest.raises(SummariserError, match="KeyError"):
-        call(lambda _: {}["x"], [], 5.0)
+        call(missing, [], 5.0)
 
 
 @pytest.mark.parametrize(
     "bad",
-    [{"summarizer": "text"}, {"max_tokens": 1}, {"max_input_tokens": 1}, {"timeout": 0}],
+    [
+        {"summarizer": "text"},
+        {"max_tokens": 1},
+        {"max_input_tokens": 1},
+        {"timeout": 0},
+    ],
 )
 def test_arguments_of_a_summary(bad: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError), match=next(iter(bad))):
@@ -236,7 +265,9 @@ def shop(count: int = 6) -> list[Message]:
     """A loop over orders; the first is used again at the end."""
     history = [Message.system("s", id="s"), *turns(3)]
     for n in range(count):
-        history += tool(f"c{n}", f"order_{n} belongs to user_{n} " + "-" * 80, name="find")
+        history += tool(
+            f"c{n}", f"order_{n} belongs to user_{n} " + "-" * 80, name="find"
+        )
     return [*history, *tool("again", "ok", {"order": "order_0"}, name="ship")]
 
 
@@ -289,6 +320,7 @@ class Says:
         self.edits = edits
 
     def propose(self, history: Any, /) -> Any:
+        """Yield them."""
         yield from self.edits
         yield from LargestFirst().propose(history)
 
@@ -297,7 +329,9 @@ def test_notes_become_warnings_and_insertions_stand_behind_leading_systems() -> 
     history = [Message.system("s", id="s"), *turns(20, 20, 5)]
     hello = Message.user("hello")
 
-    made = decide(history, 40, Says(Note("mind"), Insert(hello, 0, "mine"), Batch((), 5)))
+    made = decide(
+        history, 40, Says(Note("mind"), Insert(hello, 0, "mine"), Batch((), 5))
+    )
 
     assert "mind" in made.warnings
     assert made.apply(history)[1] == hello
@@ -329,7 +363,9 @@ def test_summaries_go_when_the_hard_budget_demands_it() -> None:
 
 
 def test_the_earlier_marker_is_not_doubled() -> None:
-    sent = window(turns(20, 20, 20, 20), 60, Summarise(Writer(f"{SUMMARY}\nso"), max_tokens=20))
+    sent = window(
+        turns(20, 20, 20, 20), 60, Summarise(Writer(f"{SUMMARY}\nso"), max_tokens=20)
+    )
 
     assert marker_of(sent[0].text) == SUMMARY
     assert marker_of(unmark(sent[0].text)) is None

@@ -28,7 +28,9 @@ def turns(*sizes: int, **fields: Any) -> list[Message]:
     ]
 
 
-def tool(call_id: str, text: str, arguments: Any = "{}", name: str = "f") -> list[Message]:
+def tool(
+    call_id: str, text: str, arguments: Any = "{}", name: str = "f"
+) -> list[Message]:
     """A call and its result: `a-<id>` and `r-<id>`."""
     return [
         Message.assistant(

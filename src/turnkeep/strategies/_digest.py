@@ -46,6 +46,7 @@ class Digest(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the room for the digest; an earlier one goes."""
+
         def write(gone: Sequence[int], room: int) -> Message | None:
             return _write(history, gone, room)
 

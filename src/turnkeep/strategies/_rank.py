@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sortedcontainers import SortedList
+from sortedcontainers import SortedKeyList
 
 from turnkeep.index import HistoryView, StepView, TurnView
 from turnkeep.model import Role
@@ -16,8 +16,8 @@ def in_rank(keys: Iterable[Any]) -> Iterator[int]:
     Keys are numbers or tuples of them; fractions come rounded to 1e-6, so that every
     machine ranks alike.
     """
-    for _, nth in SortedList((key, nth) for nth, key in enumerate(keys)):
-        yield nth
+    ranks = list(keys)
+    yield from SortedKeyList(range(len(ranks)), key=ranks.__getitem__)
 
 
 def drop_ranked(
@@ -36,11 +36,6 @@ def old_turns(history: HistoryView) -> list[TurnView]:
 def loop_steps(history: HistoryView) -> list[StepView]:
     """The steps of the current turn that may go, oldest first."""
     return [step for turn in history.turns[-1:] for step in turn.free_steps]
-
-
-def free_steps(history: HistoryView) -> list[StepView]:
-    """All steps that may go, oldest first."""
-    return [step for step in history.steps if step.is_free]
 
 
 def said(step: StepView) -> bool:

@@ -20,10 +20,10 @@ class KeepRecent(Composable):
     more to offer and the hard budget is still exceeded, the reserve goes too, oldest
     steps first.
 
-    Evidence: `KeepRecent(0.3, rest=Relevance() & LeastRecentlyReferenced())` kept 93.9 %
-    of the steps of a long coding session whole at 32k tokens, where a sliding window
-    kept 87.7 %; recency multiplied into a score was harmful, half of the budget
-    reserved for it cost more than it gave.
+    Evidence: with `rest=Relevance() & LeastRecentlyReferenced()`, 30 % reserved and a
+    5 % digest, 93.9 % of the steps of a long coding session had all they needed at 32k
+    tokens; with a sliding window 87.7 %. Recency multiplied into a score was harmful,
+    half of the budget reserved for it cost more than it gave.
 
     Costs what *rest* costs, and the tokens of the reserve.
 

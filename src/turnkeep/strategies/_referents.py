@@ -19,9 +19,7 @@ T = TypeVar("T")
 _RUN = re.compile(r"[\w@~./\\][\w@~./\\:#+-]*\w|\w")
 _PARTS = re.compile(r"[\w@~-][\w@~./\\+-]*\w")
 # The keys of JSON are matched, so that the quotes of keys and values stay in step.
-_QUOTED = re.compile(
-    r'"[^"\n\\]{0,80}"\s*:|"([^"\n\\]{2,80})"|`([^`\n]{2,80})`'
-)
+_QUOTED = re.compile(r'"[^"\n\\]{0,80}"\s*:|"([^"\n\\]{2,80})"|`([^`\n]{2,80})`')
 _CAMEL = re.compile(r"[a-z0-9][A-Z]")
 _LONG = 200
 """Characters above which a text is prose or code rather than a value."""
@@ -74,7 +72,7 @@ def _is_referent(part: str) -> bool:
         return part.isupper() or _CAMEL.search(part) is not None
     if part.isdigit():
         return True
-    # Hyphenated words are prose; with a digit, a dot, a slash or a low line they are not.
+    # Hyphenated words are prose; with a digit, a dot or a low line they are not.
     return any(not (c.isalpha() or c == "-") for c in part)
 
 
@@ -113,7 +111,7 @@ def _of_block(block: Any) -> set[str]:
 
 
 def _values(value: Any) -> set[str]:
-    """Referents of a JSON value: short texts count whole, numbers as they are written."""
+    """Referents of a JSON value: short texts count whole, numbers as written."""
     found: set[str] = set()
     for text in _leaves(value):
         if len(text) <= _LONG and "\n" not in text and len(text) > 1:

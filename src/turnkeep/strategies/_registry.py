@@ -47,8 +47,8 @@ def names() -> tuple[str, ...]:
 def by_name(spec: str) -> Strategy:
     """The strategy that *spec* names, with the parameters it gives.
 
-    A name alone, or followed by a colon and `parameter=value` pairs; `|` tries one after
-    the other, `&` takes them by turns (it binds more tightly), parentheses group.
+    A name alone, or followed by a colon and `parameter=value` pairs; `|` takes one
+    after the other, `&` takes them by turns (it binds closer), parentheses group.
 
     >>> by_name("truncate-tool-results:max_tokens=100 | oldest-turns")
     Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestTurns())

@@ -11,14 +11,14 @@ from turnkeep.plans import Cause, Edit
 
 from ._base import Composable
 from ._memory import Memory
-from ._rank import drop_ranked, free_steps
+from ._rank import drop_ranked
 from ._words import terms_in, terms_of
 
 K1, B = 1.2, 0.75
 """The usual constants of BM25 (Robertson and Zaragoza 2009), not tuned to anything."""
 
 NEIGHBOUR = 0.5
-"""Share of its better neighbour's score that a step gets: answers stand by questions."""
+"""Share of its better neighbour's score that a step gets: answers follow questions."""
 
 
 class WordIndex:
@@ -75,7 +75,7 @@ class Relevance(Composable):
         """Yield steps, the least relevant first."""
         with self._memory.reading(history.messages) as index:
             scores = with_neighbours(self._scores(history, index))
-        steps = free_steps(history)
+        steps = history.free_steps
         ranks = (scores[step.index] for step in steps)
         yield from drop_ranked(steps, ranks, Cause.RELEVANCE, may_return=True)
 
@@ -86,16 +86,16 @@ class Relevance(Composable):
 
     def _scores(self, history: HistoryView, index: WordIndex) -> list[float]:
         """The BM25 score of each step."""
-        count = len(history.steps)
-        sizes = [0] * count
-        for nth, size in enumerate(index.sizes):
-            sizes[history.step_of(nth)] += size
+        step_of = history.message_steps
+        sizes = [0] * len(history.steps)
+        for step, size in zip(step_of, index.sizes, strict=True):
+            sizes[step] += size
         found: list[dict[int, int]] = []
         # A set has no order of its own; sums of fractions depend on it.
         for term in sorted(self._terms(history.question)):
             times: dict[int, int] = {}
             for nth, often in index.postings.get(term, ()):
-                step = history.step_of(nth)
+                step = step_of[nth]
                 times[step] = times.get(step, 0) + often
             found.append(times)
         return bm25(found, sizes)
@@ -127,8 +127,10 @@ def with_neighbours(scores: Sequence[float]) -> list[float]:
     >>> with_neighbours([2.0, 0.0, 1.0])
     [2.0, 1.0, 1.0]
     """
-    padded = [0.0, *scores, 0.0]
-    return [
-        round(own + NEIGHBOUR * max(padded[nth], padded[nth + 2]), 6)
-        for nth, own in enumerate(scores)
-    ]
+    made = []
+    for before, own, after in zip(
+        (0.0, *scores), scores, (*scores[1:], 0.0), strict=False
+    ):
+        best = max(after, before)
+        made.append(round(own + NEIGHBOUR * best, 6) if own or best else 0.0)
+    return made

@@ -82,8 +82,8 @@ class Summarise(Composable):
     Evidence: a summary keeps what was said and loses ids and paths, which later calls
     need: compose it with `Digest`. Costs the messages covered, and your model's call.
 
-    >>> Summarise(lambda messages: f"{len(messages)} messages", max_tokens=200).max_tokens
-    200
+    >>> Summarise(lambda messages: f"{len(messages)} said", max_tokens=99).max_tokens
+    99
 
     Args:
         summarizer:
@@ -136,7 +136,7 @@ class Summarise(Composable):
     def _choose(
         self, history: HistoryView
     ) -> tuple[tuple[int, ...], list[StepView], list[StepView]]:
-        """Turns and steps that must go, and all steps covered, earlier summary first."""
+        """Turns and steps that must go; all steps covered, an earlier summary too."""
         excess = history.tokens - history.target + self.max_tokens
         turns: list[int] = []
         steps: list[StepView] = []
@@ -187,7 +187,7 @@ class Summarise(Composable):
     def _bounded(
         self, history: HistoryView, messages: Sequence[Message]
     ) -> list[Message]:
-        """*messages* within `max_input_tokens`: the longest cut, then the oldest out."""
+        """*messages* within the limit: the longest cut, then the oldest left out."""
         sizes = [history.cost(message) for message in messages]
         if sum(sizes) <= self.max_input_tokens:
             return list(messages)
