@@ -89,8 +89,12 @@ class _Reader:
         ):
             return False
         self.kinds += kinds
-        # A message of two keys has a role and content: nothing else to look at.
-        more = [nth for nth, entry in enumerate(entries) if len(entry) > 2]
+        # Two keys, one of them content: nothing else to look at.
+        more = [
+            nth
+            for nth, entry in enumerate(entries)
+            if len(entry) > 2 or contents[nth] is None
+        ]
         if more:
             self.ids += [
                 (start + nth, entries[nth]["id"])

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from functools import lru_cache
-
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 import attrs
