@@ -105,7 +105,14 @@ def test_a_session_of_900_messages(tokens: int) -> None:
     chat = max((entries_of("openai", row["body"]) for row in rows), key=len)
     assert len(chat) > 900
 
-    window = fit(chat, tokens, model="gpt-4o", format="openai")
+    # Eighteen of its calls were never answered; those of one message alone have 6,860
+    # tokens. Nobody waits for them any more, and the caller can say so.
+    pending = () if tokens < 8_000 else None
+    if pending is not None:
+        with pytest.raises(BudgetExceededError, match=r"or say with pending=\(\)"):
+            fit(chat, tokens, model="gpt-4o", format="openai")
+
+    window = fit(chat, tokens, model="gpt-4o", format="openai", pending=pending)
 
     assert_valid(window)
     assert count(window, model="gpt-4o", format="openai").total <= tokens

@@ -27,7 +27,7 @@ Wrong *arguments* (a negative budget, an unknown option) raise `ValueError` or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -86,8 +86,20 @@ class BudgetExceededError(TurnkeepError):
         return (
             f"{self.needed} {self.limit} cannot be dropped, but only {self.available} "
             f"are available ({parts or 'nothing held'}).{worst} Set {name} to at least "
-            f"{self.smallest}, unpin something, or answer a pending call."
+            f"{self.smallest}{_ways_out(totals)}."
         )
+
+
+def _ways_out(causes: Collection[str]) -> str:
+    """What else would make room, for the causes there are."""
+    ways = {
+        "pinned": "unpin something",
+        "pending": "answer a pending call (or say with pending=() that nobody waits)",
+        "system": "shorten the system text",
+        "tools": "send fewer tools",
+        "not_offered": "choose a strategy that offers more",
+    }
+    return "".join(f", or {way}" for cause, way in ways.items() if cause in causes)
 
 
 @attrs.frozen
