@@ -14,9 +14,19 @@ import attrs
 
 from turnkeep.budgets import Budget, share_of
 from turnkeep.errors import BudgetExceededError, Held, OpenCallError, StrategyError
+from turnkeep.finishing import (
+    Frame,
+    Last,
+    adds_reasoning,
+    frame_of,
+    keeps_reasoning,
+    keeps_seals,
+    open_round,
+    thoughts,
+)
 from turnkeep.index import History
 from turnkeep.model import Message
-from turnkeep.placing import Placement, place, runs_of
+from turnkeep.placing import Placement, joined_in, place, runs_of
 from turnkeep.plans import (
     Batch,
     Cause,
@@ -80,6 +90,8 @@ class Memory:
     causes: tuple[str, ...]
     replaced: Mapping[int, tuple[Message, str]]
     inserted: tuple[Inserted, ...]
+    frame: Frame | None = None
+    """What else was changed, where reasoning is bound to it; none when not known."""
 
     @property
     def only_drops(self) -> bool:
@@ -141,6 +153,8 @@ class Draft:
         self.causes = list(memory.causes)
         pins = history.rules.pins
         for index, (content, cause) in memory.replaced.items():
+            if cause == Cause.PROFILE:
+                continue  # lost before planning began
             if index not in pins and index not in history.gone:
                 self.replaced[index] = (content, cause)
                 cost = history.source.cost(content)
@@ -153,14 +167,20 @@ class Draft:
 
     def memory(self) -> Memory | None:
         """What the next plan may begin with."""
-        if self.dropped is None and not self.replaced and not self.inserted:
+        history = self.history
+        replaced = dict(self.replaced)
+        frame: Frame | None = None
+        if history.rules.demands.binds_thinking:
+            frame = frame_of(history)
+        for index in history.stripped:
+            source = history.mended.get(index) or history.source.message(index)
+            replaced.setdefault(index, (source, Cause.PROFILE))
+        changed = self.dropped is not None or replaced or self.inserted
+        if not changed and not any(frame or ()):
             return None
-        dropped = self.dropped or bytes(self.history.grouping.steps)
+        dropped = self.dropped or bytes(history.grouping.steps)
         return Memory(
-            bytes(dropped),
-            tuple(self.causes),
-            dict(self.replaced),
-            tuple(self.inserted),
+            bytes(dropped), tuple(self.causes), replaced, tuple(self.inserted), frame
         )
 
     def code(self, cause: str) -> int:
@@ -313,17 +333,118 @@ class _Planner:
         if terms.trigger_at is not None:
             self.trigger = terms.trigger_at
         self.target = share_of(self.available, budget.goal(terms.default_target))
+        self.demands = history.rules.demands
+        self._last = Last(history)
+        self._claims: set[str] = set()
 
     def plan(self, memory: Memory | None) -> Plan:
         """Decide."""
         history = self.history
         if self.terms.open_calls == "raise":
             self._refuse_open_calls()
-        draft = Draft(history)
         if history.is_empty:
+            draft = Draft(history)
             if self.available < 0:
                 self._overflow(draft)
             return self._finish(draft, pruned=False)
+        if self.demands.thinking:
+            draft, pruned = self._decide_with_reasoning(memory)
+        else:
+            draft, pruned = self._decide(memory)
+        return self._finish(draft, pruned=pruned)
+
+    # -- reasoning that a change makes invalid ---------------------------------------
+
+    def _decide_with_reasoning(self, memory: Memory | None) -> tuple[Draft, bool]:
+        history = self.history
+        if memory is not None:
+            lost = (i for i, (_, c) in memory.replaced.items() if c == Cause.PROFILE)
+            history.strip(index for index in lost if index not in history.gone)
+        found = thoughts(history)
+        if not found:
+            return self._decide(memory)
+        if self.demands.binds_thinking:
+            return self._decide_bound(memory, found)
+        return self._decide_whole(memory, found)
+
+    def _decide_bound(
+        self, memory: Memory | None, found: list[int]
+    ) -> tuple[Draft, bool]:
+        """Any change makes all reasoning behind it invalid, so all of it goes first.
+
+        Counted without it, so that no more goes than has to. Where the round in
+        progress must keep its own, nothing before that can change.
+        """
+        history, step_of = self.history, self.history.grouping.step_of
+        due, changed = self._is_due(memory)
+        if not due and not changed:
+            return self._decide(memory)
+        now = open_round(history)
+        needed = [i for i in found if step_of[i] in now]
+        if self.demands.thinking_required and needed:
+            history.seal(range(step_of[needed[-1]] + 1))
+            draft, pruned = self._decide(memory)
+            draft.warnings.append(
+                "nothing before the tool round in progress can change while thinking "
+                "is enabled: its reasoning is signed together with all of it"
+            )
+            return draft, pruned
+        history.strip(found)
+        if due:
+            self.trigger = min(self.trigger, self.target)
+        draft, pruned = self._decide(memory)
+        draft.warnings.append(
+            f"the reasoning of {len(found)} messages is left out: it is only valid "
+            "behind an unchanged history"
+        )
+        return draft, pruned or due
+
+    def _is_due(self, memory: Memory | None) -> tuple[bool, bool]:
+        """Whether something has to go, and whether something changes all the same."""
+        history = self.history
+        draft = Draft(history)
+        frame = frame_of(history)
+        if memory is None:
+            changed = any(frame)
+            draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+        else:
+            draft.resume(memory)
+            now = bytes(draft.dropped or b"")
+            changed = now[: len(memory.dropped)] != memory.dropped
+            changed = changed or memory.frame not in (None, frame)
+        due = draft.tokens > self.trigger or not self._within_limits(draft)
+        return due, changed
+
+    def _decide_whole(
+        self, memory: Memory | None, found: list[int]
+    ) -> tuple[Draft, bool]:
+        """The round in progress keeps its reasoning whole, or, if need be, none."""
+        history, step_of = self.history, self.history.grouping.step_of
+        now = open_round(history)
+        needed = [i for i in found if step_of[i] in now]
+        history.seal(step_of[i] for i in needed)
+        if self.demands.thinking_required or not needed:
+            return self._decide(memory)
+        try:
+            draft, pruned = self._decide(memory)
+        except BudgetExceededError:
+            pass
+        else:
+            if draft.tokens <= self.available:
+                return draft, pruned
+        history.seal(())
+        history.strip(needed)
+        self._last = Last(history)
+        draft, pruned = self._decide(memory)
+        draft.warnings.append(
+            f"the reasoning of {len(needed)} messages of the tool round in progress is "
+            "left out: it must stay whole or go, and there is no room for it"
+        )
+        return draft, True
+
+    def _decide(self, memory: Memory | None) -> tuple[Draft, bool]:
+        history = self.history
+        draft = Draft(history)
         if memory is not None:
             draft.resume(memory)
         else:
@@ -344,7 +465,7 @@ class _Planner:
                 f"the target of {self.target} tokens was missed: {draft.tokens} cannot "
                 "go under this strategy"
             )
-        return self._finish(draft, pruned=pruned)
+        return draft, pruned
 
     @property
     def _limited(self) -> bool:
@@ -468,6 +589,7 @@ class _Planner:
         view = history.view(
             available=self.available, target=self.target, progress=draft
         )
+        view.claims = self._claims
         # A strategy that never ends must not hang the caller.
         limit = 1_000 + 20 * len(history.grouping)
         target = self.target
@@ -494,10 +616,15 @@ class _Planner:
         goal = self._goal(draft)
         for steps in reversed(draft.returnable):
             size = sum(map(draft.step_tokens, steps))
-            if draft.tokens + size <= goal:
+            if draft.tokens + size <= goal and self._may_return(draft, steps):
                 cause = draft.restore(steps)
                 if not self._within_limits(draft):
                     draft.drop(steps, cause)
+
+    def _may_return(self, draft: Draft, steps: Sequence[int]) -> bool:
+        if not self.demands.core or draft.dropped is None:
+            return True
+        return self._last.may_return(steps, draft.dropped)
 
     def _goal(self, draft: Draft) -> int:
         """The target, less the room that is kept for a message to come."""
@@ -589,6 +716,8 @@ class _Planner:
             cause = held.get(unit.index, Cause.PINNED)
             draft.refused.append(Refused(f"drop step {unit.index}", f"held: {cause}"))
             return
+        if self.demands.core and free:
+            free = self._last.ready(free, draft.dropped)
         gone = draft.drop(free, edit.cause)
         if edit.may_return and gone:
             draft.returnable.append(gone)
@@ -612,9 +741,32 @@ class _Planner:
         elif draft.would_free(index, edit.content) <= 0:
             reason = "it would not get smaller"
         else:
-            return True
+            found = self._objection(index, old, edit.content)
+            if found is None:
+                return True
+            reason = found
         draft.refused.append(Refused(name, reason))
         return False
+
+    def _objection(self, index: int, old: Message, new: Message) -> str | None:
+        """What the provider would have against *new* in place of *old*, if anything."""
+        demands, step = self.demands, self.history.grouping.step_of[index]
+        if demands.binds_thinking and step in self.history.sealed:
+            return "signed reasoning behind it is bound to it"
+        if demands.thinking and (
+            adds_reasoning(old, new)
+            or (step in self.history.sealed and not keeps_reasoning(old, new))
+        ):
+            return "the provider wants the reasoning of the tool round in progress back"
+        if (
+            demands.reasoning_with_calls
+            and old.tool_calls
+            and not keeps_reasoning(old, new)
+        ):
+            return "the provider wants the reasoning behind calls back"
+        if demands.signed_calls and not keeps_seals(old, new):
+            return "the provider wants the signatures of calls back"
+        return None
 
     def _take_batch(self, draft: Draft, batch: Batch) -> None:
         """As many of the edits as the target and the batch's own minimum demand."""
@@ -635,6 +787,10 @@ class _Planner:
             draft.replace(edit.message, edit.content, edit.cause)
 
     def _take_insert(self, draft: Draft, edit: Insert) -> None:
+        if self.demands.binds_thinking and self.history.sealed:
+            reason = "signed reasoning behind it is bound to what stands there"
+            draft.refused.append(Refused("insert a message", reason))
+            return
         draft.insert(edit.content, self._place_before(edit.before_turn), edit.cause)
 
     def _take_summary(self, draft: Draft, edit: Summarise) -> None:
@@ -767,9 +923,8 @@ class _Planner:
             for index, (message, cause) in draft.replaced.items()
         }
         for index, message in history.mended.items():
-            edits.setdefault(
-                index, (message, Cause.REPAIR, history.source.cost(message))
-            )
+            why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
+            edits.setdefault(index, (message, why, history.source.cost(message)))
         if history.gone or history.mended:
             self._note_repairs(draft)
         return Plan(
@@ -786,6 +941,7 @@ class _Planner:
             source=history.source,
             fingerprint=history.source.fingerprint(),
             memory=draft.memory(),
+            joins=lambda order: joined_in(history, order),
             make_order=lambda: place(history, draft.dropped, added, terms.placement),
             make_runs=lambda: runs_of(
                 history,

@@ -456,6 +456,11 @@ class TurnView:
         self.index = index
 
     @property
+    def range(self) -> range:
+        """The indexes of its steps."""
+        return self._history.grouping.steps_of(self.index)
+
+    @property
     def steps(self) -> Sequence[StepView]:
         """Its steps, in order."""
         steps = self._history.grouping.steps_of(self.index)
@@ -475,7 +480,9 @@ class TurnView:
     @property
     def free_tokens(self) -> int:
         """Tokens that dropping it would free."""
-        return sum(step.tokens for step in self.free_steps)
+        history = self._history
+        held, soft, tokens = history.held, history.soft, history.tokens
+        return sum(tokens(s) for s in self.range if s not in held and s not in soft)
 
     @property
     def is_current(self) -> bool:
@@ -485,7 +492,8 @@ class TurnView:
     @property
     def is_free(self) -> bool:
         """Whether anything of it may be dropped."""
-        return any(step.is_free for step in self.steps)
+        held, soft = self._history.held, self._history.soft
+        return any(s not in held and s not in soft for s in self.range)
 
     @property
     def question(self) -> Message | None:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from turnkeep.index import History
 from turnkeep.plans import Action, Cause, Inserted, Run
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT
+from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, USER, entry_of
 
 Placement: TypeAlias = Literal["after-call", "after-run", "anywhere"]
 """Where a format wants results: in the unbroken run after the call's own message, in
@@ -87,6 +87,33 @@ def arrange(
             anchor = _anchor(history, item.after, placement)
             behind.setdefault(anchor, []).append(item)
     return _weave(history, indexes, behind, set(moved), leading), tuple(sorted(moved))
+
+
+def joined_in(history: History, order: Order) -> list[int]:
+    """Places in *order* whose entry its provider wants joined with the one before.
+
+    Costs the window's length where providers join at all. Neighbours in the history
+    stay as they are.
+    """
+    joins = history.rules.demands.joins
+    if joins == "nothing":
+        return []
+    found: list[int] = []
+    for at in range(1, len(order)):
+        before, item = order[at - 1], order[at]
+        if isinstance(item, int) and isinstance(before, int) and item == before + 1:
+            continue
+        left, right = _kind_of(history, before), _kind_of(history, item)
+        same = (left == ASSISTANT) == (right == ASSISTANT)
+        if same and (joins == "sides" or left == right != USER):
+            found.append(at)
+    return found
+
+
+def _kind_of(history: History, item: int | Inserted) -> int:
+    if isinstance(item, int):
+        return history.grouping.kinds[item]
+    return entry_of(item.message).kind
 
 
 def _moves(history: History, placement: Placement) -> dict[int, int]:

@@ -51,6 +51,8 @@ class Cause(StrEnum):
     """A stand-in for the result of a call that is still open."""
     PROFILE = "profile"
     """The provider demands it."""
+    SIGNATURE = "signature"
+    """Signed reasoning of the tool round in progress is only valid with it."""
 
 
 Action: TypeAlias = Literal["keep", "drop", "edit"]
@@ -315,6 +317,9 @@ class Plan:
     make_runs: Callable[[], tuple[Run, ...]]
     make_order: Callable[[], tuple[Sequence[int | Inserted], tuple[int, ...]]]
 
+    joins: Callable[[Sequence[int | Inserted]], Sequence[int]] | None = None
+    """Finds the places of the window that its provider wants joined."""
+
     @cached_property
     def _placed(self) -> tuple[Sequence[int | Inserted], tuple[int, ...]]:
         return self.make_order()
@@ -328,6 +333,15 @@ class Plan:
     def moved(self) -> tuple[int, ...]:
         """Results that are placed right behind their call, by index."""
         return self._placed[1]
+
+    @cached_property
+    def joined(self) -> tuple[int, ...]:
+        """Places in *order* whose entry is joined with the one before it on the wire.
+
+        Only where a hole or a message of ours made neighbours that the provider wants
+        as one.
+        """
+        return () if self.joins is None else tuple(self.joins(self.order))
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -403,6 +417,8 @@ class Plan:
         if self.moved:
             names = ", ".join(map(self.source.id, self.moved[:5]))
             lines.append(f"  move  {len(self.moved)} results to their call: {names}")
+        if self.joined:
+            lines.append(f"  join  {len(self.joined)} entries with the one before")
         lines += [f"  note  {warning}" for warning in self.warnings]
         return "\n".join(lines)
 

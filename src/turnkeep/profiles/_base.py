@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from turnkeep.demands import Demands, Joins
 from turnkeep.errors import FormatError, Violation
 
 _DESCRIBED = 60
@@ -119,6 +120,31 @@ class Policy:
     def no_system_in_list(self) -> bool:
         """Whether system text may not be an entry of the list at all."""
         return self.system_places in ("outside", "never")
+
+    @property
+    def demands(self) -> Demands:
+        """What planning has to heed of it."""
+        joins: Joins = "nothing"
+        if self.joins_results:
+            joins = "sides" if self.alternates else "results"
+        return Demands(
+            opener_stays=(
+                self.first_user
+                or self.opens_with != "any"
+                or self.alternates
+                or not self.call_after_assistant_ok
+            ),
+            closer_stays=self.alternates or not self.user_after_tool_ok,
+            answers_tools=not self.user_after_tool_ok,
+            ends_with_user=self.last_user,
+            system_between=self.system_places == "after-user",
+            joins=joins,
+            binds_thinking=self.binds_thinking,
+            thinking_whole=self.thinking_whole_in_open_round,
+            thinking_required=self.thinking_required_in_open_round,
+            reasoning_with_calls=self.keeps_reasoning_of_tool_turns,
+            signed_calls=self.signatures_of_current_turn,
+        )
 
 
 Fact: TypeAlias = bool | None

@@ -328,6 +328,7 @@ def profile(model: str | None = None) -> Profile:
         policy=Policy(
             results="after-call",
             last_user=True,
+            system_places="after-user",
             user_after_tool_ok=False,
             first_user=True,
             empty_refused=frozenset({"system", "assistant"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from turnkeep.index import BRIDGE_ANSWER
 from turnkeep.model import BRIDGE, Block, Message, Role, Text, mark
 
 from ._base import Policy
@@ -19,9 +20,6 @@ BRIDGE_START = mark(
     BRIDGE, "Earlier messages are not part of this conversation any more."
 )
 """Stands first where the provider demands a user message there and none is left."""
-
-BRIDGE_ANSWER = mark(BRIDGE, "The tools have answered; the user went on.")
-"""Stands between tool results and a user message where roles must alternate."""
 
 
 def bridge_gaps(numbered: Numbered, policy: Policy, changes: list[Change]) -> Numbered:

@@ -1,0 +1,142 @@
+"""Reasoning that a change makes invalid, and which steps of a turn go last.
+
+Some providers sign a model's reasoning together with everything that stood before it,
+or want the tool round in progress to keep all of its reasoning. The engine asks here
+what a change would cost, before it plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from turnkeep.demands import core_of
+from turnkeep.index import History
+from turnkeep.model import Message, Thinking
+from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM
+
+Frame: TypeAlias = tuple[tuple[int, ...], ...]
+"""What a window has changed beside its drops: the calls with stand-ins, the results
+that moved, the messages that were mended."""
+
+
+def thoughts(history: History) -> list[int]:
+    """The messages that hold reasoning, as the window has them. Linear."""
+    kinds, message = history.grouping.kinds, history.source.message
+    return [
+        index
+        for index, kind in enumerate(kinds)
+        if kind == ASSISTANT
+        and index not in history.stripped
+        and any(isinstance(block, Thinking) for block in message(index).content)
+    ]
+
+
+def open_round(history: History) -> range:
+    """The steps of the tool round in progress: the model has yet to read its results.
+
+    Everything behind the question, where the list ends on a result; else nothing.
+    """
+    grouping = history.grouping
+    kinds, last = grouping.kinds, len(grouping) - 1
+    while last >= 0 and (kinds[last] == HIDDEN or last in history.gone):
+        last -= 1
+    if last < 0 or kinds[last] != RESULT:
+        return range(0)
+    steps = grouping.steps_of(grouping.turns - 1)
+    asked = grouping.question_of(grouping.turns - 1)
+    return steps if asked is None else range(asked + 1, steps.stop)
+
+
+def frame_of(history: History) -> Frame:
+    """What any window of *history* changes beside its drops. Costs their number."""
+    grouping = history.grouping
+    moved = grouping.displaced
+    waiting = {
+        call.message
+        for step in history.with_additions()
+        for call, _, _ in history.stand_ins(step)
+    }
+    mended = {*history.mended, *history.gone} - history.stripped
+    return (
+        tuple(sorted(waiting)),
+        tuple(sorted(moved)) if history.rules.repair else (),
+        tuple(sorted(mended)),
+    )
+
+
+def keeps_reasoning(old: Message, new: Message) -> bool:
+    """Whether *new* has the reasoning of *old*, unchanged."""
+    return _reasoning(old) == _reasoning(new)
+
+
+def adds_reasoning(old: Message, new: Message) -> bool:
+    """Whether *new* has reasoning that *old* has not."""
+    known = _reasoning(old)
+    return any(block not in known for block in _reasoning(new))
+
+
+def _reasoning(message: Message) -> list[Thinking]:
+    return [block for block in message.content if isinstance(block, Thinking)]
+
+
+def keeps_seals(old: Message, new: Message) -> bool:
+    """Whether the calls of *new* carry what those of *old* carried beside them."""
+    return [call.extra for call in old.tool_calls] == [
+        call.extra for call in new.tool_calls
+    ]
+
+
+class Last:
+    """The steps that go last of their turn: proposed early, they wait for the others."""
+
+    def __init__(self, history: History) -> None:
+        """Nothing waits yet."""
+        self._history = history
+        self._waiting: dict[int, set[int]] = {}
+
+    def ready(self, free: Iterable[int], kept: Sequence[int] | None) -> list[int]:
+        """Which of *free* may go now, and what of their turns has waited for that.
+
+        Costs the turns concerned once, then the steps.
+
+        Args:
+            free: Steps that a strategy gives up and nothing holds.
+            kept: One byte a step, 0 for kept ones; none: all are kept.
+        """
+        grouping, history = self._history.grouping, self._history
+        by_turn: dict[int, list[int]] = {}
+        for step in free:
+            by_turn.setdefault(grouping.turn_of(step), []).append(step)
+        going: list[int] = []
+        for turn, steps in by_turn.items():
+            core = core_of(grouping, turn, history.rules.demands)
+            inner = [step for step in steps if step not in core]
+            going += inner
+            others = self._waiting.get(turn)
+            if others is None:
+                if len(inner) == len(steps):
+                    continue
+                others = self._waiting[turn] = {
+                    step
+                    for step in grouping.steps_of(turn)
+                    if step not in core
+                    and grouping.kinds[grouping.first[step]] not in (SYSTEM, HIDDEN)
+                    and not (kept and kept[step])
+                }
+            others.difference_update(inner)
+            if not others and not any(
+                step in history.held or step in history.soft for step in core
+            ):
+                going += core
+        return going
+
+    def may_return(self, steps: Iterable[int], gone: Sequence[int]) -> bool:
+        """Whether what goes last of their turns is still there."""
+        grouping, demands = self._history.grouping, self._history.rules.demands
+        coming = set(steps)
+        return all(
+            step in coming or not gone[step]
+            for turn in {grouping.turn_of(step) for step in coming}
+            for step in core_of(grouping, turn, demands)
+        )
