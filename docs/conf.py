@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version as installed_version
@@ -30,15 +31,13 @@ html_title = "turnkeep"
 nitpicky = True
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-# Docstrings are written with Markdown's backticks, which are literals there.
-default_role = "literal"
 # No inventory can be fetched where CI runs, so names of other projects stay unlinked.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|datetime|pathlib|typing|tiktoken|os|re|types|attr)\..*"),
     # Annotations name the module where a class lives, the pages where it is exported.
     ("py:.*", r"turnkeep\..*"),
-    ("py:.*", r"TextCounter|RequestCounter|PathLike|SupportsIndex"),
-    ("py:.*", r"optional|.*TypeVar.*|[A-Z]"),
+    # Names that a module imports for type checkers alone stay as they are written.
+    ("py:.*", r"\w+|.*TypeVar.*"),
 ]
 # Docstring examples run under pytest --doctest-modules; here, only those of the pages.
 doctest_test_doctest_blocks = ""
@@ -88,6 +87,20 @@ def _paragraph(text: str) -> nodes.paragraph:
     return made
 
 
+_TICKS = re.compile(r"(?<!`)`((?:[^`\n]|\n(?!\s*\n))+)`(?!`)(\w?)")
+
+
+def _literals(
+    _app: Sphinx, _what: str, _name: str, _obj: object, _opts: object, lines: list[str]
+) -> None:
+    """Double the backticks: docstrings are written as in Markdown."""
+    # What follows a literal directly must be set off.
+    text = _TICKS.sub(
+        lambda m: f"``{m[1].strip()}``" + (f"\\ {m[2]}" if m[2] else ""), "\n".join(lines)
+    )
+    lines[:] = text.split("\n")
+
+
 _PLAIN = ("attribute", "property", "data")
 _kept: dict[str, list[str]] = {}
 
@@ -113,5 +126,6 @@ def setup(app: Sphinx) -> None:
     """
     app.add_directive("command-help", CommandHelp)
     app.add_directive("format-list", FormatList)
+    app.connect("autodoc-process-docstring", _literals, priority=300)
     app.connect("autodoc-process-docstring", _keep, priority=400)
     app.connect("autodoc-process-docstring", _restore, priority=600)
