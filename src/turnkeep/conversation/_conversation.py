@@ -321,7 +321,8 @@ class Conversation:
             UnknownMessageError: There is none.
         """
         with self._lock:
-            return self._ledger.messages[self._at(message_id)]
+            index = self._at(message_id)  # may read the rest
+            return self._ledger.messages[index]
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -491,7 +492,8 @@ class Conversation:
             raise ValueError(msg)
 
         def make() -> Change:
-            message = self._ledger.messages[self._at(message_id)].evolve(**changes)
+            index = self._at(message_id)  # may read the rest
+            message = self._ledger.messages[index].evolve(**changes)
             return Change(replace=[self._row(message)], state=self._forgetting())
 
         with self._lock:
@@ -655,7 +657,8 @@ class Conversation:
         """
 
         def make() -> Change:
-            if not self._ledger.messages[self._at(message_id)].pinned:
+            index = self._at(message_id)  # may read the rest
+            if not self._ledger.messages[index].pinned:
                 return Change()
             return Change(pins=[Pin(message_id, None)], state=self._forgetting())
 

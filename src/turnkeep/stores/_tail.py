@@ -148,7 +148,7 @@ class _Selection:
 
     def run(self, held: bool) -> Selecting:
         yield from self._newest(None, -1, self.wanted, by_count=self.by_count)
-        self.border = min(self.rows, default=0)
+        self.border = min(self.rows, default=2**62)
         if held and len(self.rows) < self.total:
             fixed = yield Fixed()
             fixed = self._take(fixed)
