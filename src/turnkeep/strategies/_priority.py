@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator
 
 import attrs
 
 from turnkeep.index import HistoryView
-from turnkeep.model import Message
 from turnkeep.plans import Cause, Edit
 
 from ._base import Composable, at_least
@@ -34,13 +34,13 @@ class LowestPriority(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield turns by rising importance, then the current turn's steps."""
+        best: list[float] = [math.inf] * len(history.steps)
+        for step, message in zip(history.message_steps, history.messages, strict=True):
+            given = message.priority
+            best[step] = min(best[step], self.default if given is None else given)
         turns = old_turns(history)
-        ranks = (-self._rank(turn.messages) for turn in turns)
+        ranks = (-min(best[turn.range.start : turn.range.stop]) for turn in turns)
         yield from drop_ranked(turns, ranks, Cause.PRIORITY)
         steps = loop_steps(history)
-        ranks = (-self._rank(step.messages) for step in steps)
+        ranks = (-best[step.index] for step in steps)
         yield from drop_ranked(steps, ranks, Cause.PRIORITY)
-
-    def _rank(self, messages: Sequence[Message]) -> int:
-        given = (m.priority for m in messages)
-        return min((self.default if p is None else p for p in given), default=0)

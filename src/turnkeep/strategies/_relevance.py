@@ -93,8 +93,12 @@ class Relevance(Composable):
         found: list[dict[int, int]] = []
         # A set has no order of its own; sums of fractions depend on it.
         for term in sorted(self._terms(history.question)):
+            postings = index.postings.get(term, ())
+            # What stands in more than half of the messages tells nothing apart.
+            if 2 * len(postings) > len(step_of):
+                continue
             times: dict[int, int] = {}
-            for nth, often in index.postings.get(term, ()):
+            for nth, often in postings:
                 step = step_of[nth]
                 times[step] = times.get(step, 0) + often
             found.append(times)
@@ -127,10 +131,12 @@ def with_neighbours(scores: Sequence[float]) -> list[float]:
     >>> with_neighbours([2.0, 0.0, 1.0])
     [2.0, 1.0, 1.0]
     """
-    made = []
-    for before, own, after in zip(
-        (0.0, *scores), scores, (*scores[1:], 0.0), strict=False
-    ):
-        best = max(after, before)
-        made.append(round(own + NEIGHBOUR * best, 6) if own or best else 0.0)
-    return made
+    best = [0.0] * (len(scores) + 2)
+    for nth, own in enumerate(scores):
+        if own:
+            best[nth] = max(best[nth], own)
+            best[nth + 2] = own
+    return [
+        round(own + NEIGHBOUR * near, 6) if own or near else 0.0
+        for own, near in zip(scores, best[1:], strict=False)
+    ]
