@@ -152,6 +152,8 @@ def _reasoning(item: dict[str, Any], path: str) -> Message:
 def _call(item: dict[str, Any], kind: str, path: str) -> Message:
     key = CALLS[kind]
     for needed in ("call_id", "name", key):
+        if type(item.get(needed)) is str:
+            continue
         if needed not in item:
             reason = f"an item of type {kind} must have {needed}"
             raise FormatError(reason, path)

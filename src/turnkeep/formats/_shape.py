@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ MARKS = "[turnkeep:"
 """How every first line of ours begins: cheap to look for."""
 
 _KINDS = {SUMMARY: "summary", DIGEST: "digest", BRIDGE: "bridge"}
-_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_BASE64 = (string.ascii_letters + string.digits + "+/").encode()
 _DATA_URL = re.compile(r"data:([^;,]*);base64,", re.IGNORECASE)
 
 
@@ -190,7 +191,13 @@ def check_base64(data: str, path: str) -> None:
     Raises:
         FormatError: It cannot be decoded.
     """
-    if len(data) % 4 or _BASE64.fullmatch(data) is None:
+    # Deleting the alphabet is the fastest look at every character that there is.
+    left = data.encode("ascii", "replace").translate(None, _BASE64)
+    if (
+        len(data) % 4
+        or left not in {b"", b"=", b"=="}
+        or not data.endswith(left.decode())
+    ):
         reason = f"base64 of {len(data)} characters is damaged or truncated"
         raise FormatError(reason, path)
 
