@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
@@ -16,7 +16,14 @@ from turnkeep.errors import (
     UnknownMessageError,
     Violation,
 )
-from turnkeep.formats import Envelope, Format, detect, get_format
+from turnkeep.formats import (
+    Conversion,
+    Envelope,
+    Format,
+    convert_value,
+    detect,
+    get_format,
+)
 from turnkeep.formats._lists import CallerCounter, Counter, ListSource, RuleCounter
 from turnkeep.index import History, Rules
 from turnkeep.model import PinScope
@@ -166,6 +173,38 @@ def count(
     )
 
 
+def convert(
+    messages: Any,
+    *,
+    to: str,
+    format: str | None = None,  # noqa: A002 - the public name
+    model: str | None = None,
+    strict: bool = False,
+) -> Conversion:
+    """A history in another format; costs the history.
+
+    Args:
+        messages:
+            A list of messages in any format, or a request body.
+        to:
+            The format to write.
+        format:
+            The format of *messages*; detected when not given.
+        model:
+            Helps detection where several formats fit.
+        strict:
+            Raise where something would be lost.
+
+    Returns:
+        `value`, the history in its new shape, and `losses`, what it could not carry.
+
+    Raises:
+        FormatError: The input is malformed, or (strict) something would be lost.
+    """
+    source, envelope = open_messages(messages, format, model)
+    return convert_value(envelope, source, get_format(to), strict=strict)
+
+
 def open_messages(
     messages: Any, format_name: str | None, model: str | None
 ) -> tuple[Format, Envelope]:
@@ -243,7 +282,9 @@ class _Job:
         self.budget = budget
         self.strategy = strategy
         self.profile = get_profile(self.format.name, model)
-        placement: Placement = self.profile.policy.results
+        body = messages if isinstance(messages, Mapping) else None
+        policy = self.profile.policy_for(body)
+        placement: Placement = policy.results
         rules = rule_counter(self.format, model, token_counter)
         counter: Counter = RuleCounter(rules)
         by_caller = callable(token_counter) and not hasattr(token_counter, "count")
@@ -265,6 +306,7 @@ class _Job:
                 repair=on_invalid != "keep",
                 stand_ins=open_calls == "stand-in",
                 per_message=placement == "after-call",
+                demands=policy.demands,
             ),
         )
         self.terms = Terms(

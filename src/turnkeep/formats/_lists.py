@@ -13,6 +13,7 @@ from turnkeep.tokens import RequestCounter
 from turnkeep.turns import Grouping, entry_of
 
 from ._base import Envelope, Format, Sketching
+from ._neighbours import joiner_of
 
 
 class Counter(Protocol):
@@ -215,34 +216,44 @@ class ListSource:
         return envelope.replace(self.window(plan, self._entries))
 
     def window(self, plan: Plan, entries: Sequence[Any]) -> list[Any]:
-        """The entries that *plan* sends: the caller's own wherever nothing changed."""
+        """The entries that *plan* sends: the caller's own wherever nothing changed.
+
+        Entries that were no neighbours are joined where their provider wants that.
+        """
         made: list[Any] = []
-        order, wire, edits = plan.order, self._wire, plan.edits
+        order, wire = plan.order, self._wire
+        join = joiner_of(self.format.name)
         total, at = len(order), 0
+        last = -1
         while at < total:
             item = order[at]
             if isinstance(item, Inserted):
-                made.extend(self.format.encode([item.message]))
-                at += 1
-                continue
-            nth = wire[item]
-            stop = at + 1
-            while stop < total and _goes_on(order, stop, wire, nth):
-                stop += 1
-            parts: list[int] = order[at:stop]  # type: ignore[assignment]
-            if self._is_whole(parts) and not any(i in edits for i in parts):
-                made.append(entries[nth])
+                nth, stop = -1, at + 1
+                new = self.format.encode([item.message])
             else:
-                made.extend(
-                    self.format.encode(
-                        [
-                            edits[i][0] if i in edits else self._messages[i]
-                            for i in parts
-                        ]
-                    )
-                )
-            at = stop
+                nth, stop = wire[item], at + 1
+                while stop < total and _goes_on(order, stop, wire, nth):
+                    stop += 1
+                new = self._entries_of(plan, order[at:stop], entries)  # type: ignore[arg-type]
+            if join is not None and made and new and not 0 <= last == nth - 1:
+                both = join(made[-1], new[0])
+                if both is not None:
+                    made[-1] = both
+                    del new[0]
+            made.extend(new)
+            last, at = nth, stop
         return made
+
+    def _entries_of(
+        self, plan: Plan, parts: Sequence[int], entries: Sequence[Any]
+    ) -> list[Any]:
+        """What is sent for neighbouring messages of one entry."""
+        edits = plan.edits
+        if self._is_whole(parts) and not any(i in edits for i in parts):
+            return [entries[self._wire[parts[0]]]]
+        return self.format.encode(
+            [edits[i][0] if i in edits else self._messages[i] for i in parts]
+        )
 
     def _is_whole(self, parts: Sequence[int]) -> bool:
         wire = self._wire
