@@ -94,11 +94,12 @@ def _literals(
     _app: Sphinx, _what: str, _name: str, _obj: object, _opts: object, lines: list[str]
 ) -> None:
     """Double the backticks: docstrings are written as in Markdown."""
+
     # What follows a literal directly must be set off.
-    text = _TICKS.sub(
-        lambda m: f"``{m[1].strip()}``" + (f"\\ {m[2]}" if m[2] else ""), "\n".join(lines)
-    )
-    lines[:] = text.split("\n")
+    def double(found: re.Match[str]) -> str:
+        return f"``{found[1].strip()}``" + (f"\\ {found[2]}" if found[2] else "")
+
+    lines[:] = _TICKS.sub(double, "\n".join(lines)).split("\n")
 
 
 _PLAIN = ("attribute", "property", "data")
