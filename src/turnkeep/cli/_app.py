@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from .convert import convert
 from .count import count
 from .fit import fit
+from .replay import replay
 from .show import show
 
 app = typer.Typer(
@@ -48,3 +50,5 @@ def _main(
 app.command()(fit)
 app.command()(count)
 app.command()(show)
+app.command()(convert)
+app.command()(replay)

@@ -10,7 +10,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from ._survey import DROP, EDIT, KEEP
+from turnkeep.report._survey import DROP, EDIT, KEEP
 
 COLOURS: Mapping[str, str] = {
     "system": "magenta",

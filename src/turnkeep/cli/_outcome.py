@@ -9,9 +9,9 @@ from typing import Any
 from rich.text import Text
 
 from turnkeep.plans import Decisions, Inserted, Plan
+from turnkeep.report._survey import Survey
 
 from ._draw import Glyphs
-from ._survey import Survey
 
 _NAMED = 3
 """How many ids to name before it gets long."""

@@ -10,9 +10,9 @@ import attrs
 from rich.text import Text
 
 from turnkeep.model import Role
+from turnkeep.report._survey import DROP, EDIT, KEEP, SPEAKERS, Entry, Survey
 
 from ._draw import Glyphs, Segment, bar, fit_text, legend
-from ._survey import DROP, EDIT, KEEP, SPEAKERS, Entry, Survey
 
 _COLUMNS = 23
 """Cells in front of the bars: number, tokens, steps and marks."""

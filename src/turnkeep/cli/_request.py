@@ -14,11 +14,11 @@ from turnkeep import api
 from turnkeep.errors import UnknownMessageError
 from turnkeep.formats import FORMATS, Envelope, Format
 from turnkeep.plans import Plan
+from turnkeep.report._survey import Survey, id_of, survey
 from turnkeep.tokens import RequestCounter
 
 from ._draw import stderr_console
 from ._files import Source, UsageError
-from ._survey import Survey, id_of, survey
 
 _LONG = 2_000_000
 """Bytes of JSON from which counting takes long enough to show its progress."""

@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from turnkeep.report._survey import KEEP, SPEAKERS, Entry, Survey
+
 from . import _options as options
 from ._draw import Glyphs, bar, fit_text, glyphs_for, stdout_console
 from ._files import read
@@ -18,7 +20,6 @@ from ._guard import guarded
 from ._json import dumps
 from ._outcome import accuracy
 from ._request import Request, load
-from ._survey import KEEP, SPEAKERS, Entry, Survey
 
 _FIGURES = 18
 """Cells that the figures of a line take."""

@@ -78,6 +78,32 @@ def fit(
             rich_help_panel=_HISTORY,
         ),
     ] = OnInvalid.REPAIR,
+    each: Annotated[
+        bool,
+        typer.Option(
+            "--each",
+            help="FILE has a conversation on each line: fit them all, over all cores, "
+            "in constant memory. Goes on where it was interrupted.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            help="With --each: processes; one for each core unless given.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
+    skip_errors: Annotated[
+        bool,
+        typer.Option(
+            "--skip-errors",
+            help="With --each: report a conversation that fails, leave it out, go on.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False,
     quiet: Annotated[
         bool,
         typer.Option(
@@ -101,21 +127,31 @@ def fit(
     * `turnkeep fit chat.json --max-tokens 8000 --model gpt-4o -o trimmed.json`
     * `turnkeep fit - -n 8k --pin rule-1 < chat.json > trimmed.json`
     """
+    budget = options.budget_of(max_tokens, reserve, target)
+    asked: dict[str, Any] = {
+        "pinned": tuple(pin or ()),
+        "pin_scope": pin_scope.value,
+        "pending": options.pending_of(pending, no_pending),
+        "drop_system": drop_system,
+        "strategy": options.strategy_of(strategy),
+        "open_calls": open_calls.value,
+        "on_invalid": on_invalid.value,
+    }
+    if each:
+        _fit_each(
+            file,
+            output,
+            {"budget": budget, "model": model, "format": format_name, **asked},
+            workers=workers,
+            skip_errors=skip_errors,
+            as_json=as_json,
+        )
+        return
     source = read_one(file)
     request = load(source, format_name, model)
-    budget = options.budget_of(max_tokens, reserve, target)
     if budget is None:
         budget = options.budget_of_model(request.model)
-    plan = request.plan(
-        budget=budget,
-        pinned=tuple(pin or ()),
-        pin_scope=pin_scope.value,
-        pending=options.pending_of(pending, no_pending),
-        drop_system=drop_system,
-        strategy=options.strategy_of(strategy),
-        open_calls=open_calls.value,
-        on_invalid=on_invalid.value,
-    )
+    plan = request.plan(budget=budget, **asked)
     window = plan.apply(source.value)
     data = encode(source, window)
     if as_json:
@@ -139,3 +175,31 @@ def fit(
     )
     for line in outcome(plan, glyphs):
         console.print(line, soft_wrap=True)
+
+
+def _fit_each(
+    file: str,
+    output: str,
+    asked: dict[str, Any],
+    *,
+    workers: int | None,
+    skip_errors: bool,
+    as_json: bool,
+) -> None:
+    from ._each import fit_each  # noqa: PLC0415 - processes are for --each alone
+
+    report = fit_each(
+        file,
+        output,
+        asked,
+        workers=workers,
+        on_error="skip" if skip_errors else "raise",
+    )
+    if as_json:
+        skipped = [{"line": line, "error": why} for line, why in report.skipped]
+        write(STDIO, dumps({"done": report.done, "skipped": skipped}, indent=2))
+        return
+    console = stderr_console()
+    console.print(f"{report.done:,} conversations fitted, {len(report.skipped)} skipped")
+    for line, why in report.skipped[:20]:
+        console.print(f"  line {line}: {why}", soft_wrap=True, markup=False)

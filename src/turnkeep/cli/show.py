@@ -9,6 +9,7 @@ from rich.text import Text
 
 from turnkeep.errors import BudgetExceededError
 from turnkeep.plans import Plan
+from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
 from ._draw import Glyphs, fit_text, glyphs_for, stdout_console
@@ -18,7 +19,6 @@ from ._json import dumps
 from ._outcome import accuracy, outcome, plan_json
 from ._picture import Room, gauges, key, picture
 from ._request import Request, load
-from ._survey import KEEP, Entry, Survey
 
 _SHOW = "What to show"
 

@@ -91,6 +91,8 @@ class Survey:
     """Tokens of the tool definitions."""
     request: int
     """Tokens a request costs beyond its messages and tools."""
+    messages: tuple[Message, ...] = attrs.field(default=(), repr=False, eq=False)
+    """What the entries measure, one for one."""
 
     @property
     def total(self) -> int:
@@ -190,6 +192,7 @@ def survey(
         format=fmt.name,
         tools=counter.tools(given),
         request=counter.request(has_tools=bool(given)) if entries else 0,
+        messages=tuple(message for _, _, message in messages),
     )
 
 
