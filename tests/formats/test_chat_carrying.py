@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.generators import PDF, PNG, decoded
+from turnkeep.errors import FormatError
 from turnkeep.formats import Format, get_format
 from turnkeep.formats._base import is_own, layout_of, origin_of
 from turnkeep.formats._ids import with_call_ids
@@ -505,7 +506,9 @@ def test_what_has_no_place_is_left_out_and_said(fmt: Format) -> None:
 
     assert fmt.encode(made)[0]["content"] == "a"
     assert fmt.losses(made[0]) == ["a block of anthropic (web_search)"]
-    assert fmt.losses(made[1]) == ["a file id of another provider"]
+    inline = "a file, or an image that is not inline"
+    lost = inline if fmt is OLLAMA else "a file id of another provider"
+    assert fmt.losses(made[1]) == [lost]
 
 
 @chats
@@ -702,3 +705,153 @@ def test_messages_come_back_as_they_are() -> None:
     assert fmt.losses(made[0]) == []
     assert fmt.encode_request(made) == {"messages": made}
     assert fmt.encode_request(made, [1])["tools"] == [1]
+
+
+# corners
+
+
+def test_calls_of_other_types_stay_as_they_are() -> None:
+    """Some servers have built-in functions, and name them by the type."""
+    call = {"id": "c", "type": "builtin_function", "function": {"name": "f"}}
+    entry = {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    assert OPENAI.encode(OPENAI.decode(entry)) == [entry]
+
+
+def test_mistral_keeps_objects_of_arguments() -> None:
+    """It takes text and objects; each comes back as it came."""
+    function = {"name": "f", "arguments": {"x": 1}}
+    call = {"id": "c", "type": "function", "function": function}
+    entry = {"role": "assistant", "content": "", "tool_calls": [call]}
+
+    (message,) = MISTRAL.decode(entry)
+
+    assert message.tool_calls[0].arguments == {"x": 1}
+    assert MISTRAL.encode([message]) == [entry]
+    moved = OPENAI.encode([message])[0]["tool_calls"][0]["function"]
+    assert moved == {"name": "f", "arguments": '{"x":1}'}
+
+
+@pytest.mark.parametrize("fmt", [DEEPSEEK, OLLAMA], ids=lambda fmt: fmt.name)
+def test_reasoning_without_text_says_nothing(fmt: Format) -> None:
+    """Ciphertext of another provider is of no use here."""
+    made = Message.assistant([Thinking(data="x"), Text("yes")])
+
+    assert fmt.encode([made]) == [{"role": "assistant", "content": "yes"}]
+
+
+@every
+def test_structured_content_is_json_text(fmt: Format) -> None:
+    """Alone, beside text, and in results."""
+    alone, beside, _, result = fmt.encode(
+        [
+            Message.user([Json({"a": 1})]),
+            Message.user([Text("x"), Json({"a": 1})]),
+            asked(ToolCall("c", "f")),
+            Message.tool_result("c", [Json({"a": 1})]),
+        ]
+    )
+
+    assert alone["content"] == '{"a": 1}'
+    assert '{\\"a\\": 1}' in repr(beside["content"]).replace('"', '\\"')
+    assert result_of(result) == '{"a": 1}'
+
+
+@every
+def test_text_files_of_results_stay_there(fmt: Format) -> None:
+    """They are text: nothing moves."""
+    made = Message.tool_result("c", [Document(text="a,b")])
+
+    (entry,) = fmt.encode([made])
+
+    assert "a,b" in str(result_of(entry))
+    assert fmt.losses(made) == []
+
+
+def test_odd_parts_are_carried() -> None:
+    """A file without its content, and one with more keys than we know."""
+    parts = [
+        {"type": "file"},
+        {"type": "file", "file": {"file_id": "f", "filename": None}},
+    ]
+    entry = {"role": "user", "content": parts}
+    (message,) = OPENAI.decode(entry)
+
+    assert OPENAI.encode([message]) == [entry]
+    edited = message.evolve(content=message.content[1:])
+    assert OPENAI.encode([edited])[0]["content"] == parts[1:]
+
+
+def test_ids_are_made_whatever_the_arguments() -> None:
+    """Text stays text."""
+    (entry,) = OPENAI.encode([asked(ToolCall(None, "f", '{"x":  1}'))])
+
+    assert entry["tool_calls"][0]["function"]["arguments"] == '{"x":  1}'
+    assert entry["tool_calls"][0]["id"] == "call_1"
+
+
+def test_ollama_names_ids_of_calls_in_different_messages() -> None:
+    """The nearest open call of that name would be the wrong one."""
+    history = [
+        asked(ToolCall("a", "f")),
+        Message.user("go on"),
+        asked(ToolCall("b", "f")),
+        Message.tool_result("a", "1"),
+    ]
+
+    entries = OLLAMA.encode(history)
+
+    assert entries[0]["tool_calls"][0]["id"] == entries[-1]["tool_call_id"] == "a"
+
+
+def test_ollama_sends_the_callers_keys() -> None:
+    """But no role that it does not know."""
+    developer = Message.system("x", extra={"role": "developer", "zz": 1})
+    result = Message.tool_result("c", "1", extra={"zz": 1})
+    foreign = Message.tool_result("c", "1", extra={"zz": 1}, layout="elsewhere")
+
+    assert OLLAMA.encode([developer])[0] == {"role": "system", "content": "x", "zz": 1}
+    assert OLLAMA.encode([result])[0]["zz"] == 1
+    assert "zz" not in OLLAMA.encode([foreign])[0]
+    assert OLLAMA.losses(Message.user([Image(url="u")])) == [
+        "a file, or an image that is not inline"
+    ]
+
+
+def test_responses_show_no_images_of_the_assistant() -> None:
+    """The API takes text and refusals there."""
+    made = Message.assistant(
+        [Text("a"), Image(PNG), Document(text="b")], layout="elsewhere"
+    )
+
+    (item,) = RESPONSES.encode([made])
+
+    assert [part["text"] for part in item["content"]] == ["a", "b"]
+    assert RESPONSES.losses(made) == [
+        "an image or file of a message with role assistant"
+    ]
+
+
+def test_responses_carry_odd_spellings() -> None:
+    """A data address in capitals; a first line that ours would not be."""
+    image = {"type": "input_image", "image_url": "DATA:image/png;base64,AAAA"}
+    text = {"type": "input_text", "text": "[turnkeep:pending]"}
+    output = {"type": "function_call_output", "call_id": "c", "output": [text]}
+
+    for item in ({"role": "user", "content": [image]}, output):
+        assert RESPONSES.encode(RESPONSES.decode(item)) == [item]
+    (empty,) = RESPONSES.encode([Message.tool_result("c", ())])
+    assert empty["output"] == ""
+
+
+def test_message_objects_are_told_from_anything_else() -> None:
+    """A list of dicts is not one of `Message` objects."""
+    fmt = get_format("messages")
+
+    assert fmt.matches([{"role": "user"}]).score == 0
+    with pytest.raises(
+        FormatError, match="a Message object is expected, got an object"
+    ):
+        fmt.decode({"role": "user"})
+    with pytest.raises(FormatError, match="a list of Message objects is expected"):
+        fmt.open({"messages": []})

@@ -216,3 +216,51 @@ def test_formats_load_one_by_one() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_what_no_candidate_can_read_is_left_to_the_decoder() -> None:
+    """Its error names the place; a question about formats would not help."""
+    value = user({"type": "text"})
+    name = detect(value).format
+
+    with pytest.raises(FormatError) as caught:
+        get_format(name).decode(value[0], "$[0]")
+    assert caught.value.path == "$[0].content[0].text"
+
+
+def test_ids_of_the_caller_do_not_matter() -> None:
+    """Each format keeps them; some as a field, some as a key."""
+    assert detect([{"id": "m1", **PLAIN[0]}]).format == "openai"
+
+
+STRANGE = [
+    ("openai", assistant(tool_calls=["f"])),
+    ("openai", assistant(tool_calls=[{"id": "x"}])),
+    ("mistral", [{"role": "user", "content": ["hi"]}]),
+    ("mistral", assistant(tool_calls=["f", CALL])),
+    ("mistral", assistant(tool_calls=[{"type": "custom", "custom": {}}, CALL])),
+    ("ollama", assistant(tool_calls=["f"])),
+    ("ollama", assistant(content=[])),
+    ("ollama", [{"role": "user"}]),
+    ("openai-responses", [{"role": "user", "content": "x", "tool_calls": [CALL]}]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), STRANGE)
+def test_what_cannot_be_is_ruled_out(name: str, value: Any) -> None:
+    """With the place of what speaks against it."""
+    match = get_format(name).matches(value)
+
+    assert match.score == 0
+    assert match.reason.endswith(("@ $[0]", "@ $[1]"))
+
+
+def test_weak_marks_decide_nothing() -> None:
+    """Newer servers of Ollama know ids too."""
+    with_ids = [{"id": "c", "function": {"name": "f", "arguments": {}}}]
+    ollama = get_format("ollama")
+
+    assert ollama.matches(assistant(tool_calls=with_ids)).score == 2
+    result = {"role": "tool", "content": "x", "tool_call_id": "c"}
+    assert ollama.matches([result]).score == 1
+    assert get_format("mistral").matches(assistant(tool_calls=with_ids)).score == 2

@@ -210,3 +210,9 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     """Nothing but `FormatError`."""
     with contextlib.suppress(FormatError):
         assert read(io.BytesIO(data)).shape in {"json", "messages", "conversations"}
+
+
+def test_a_first_line_that_only_looks_like_a_value(tmp_path: Path) -> None:
+    """Braces at both ends do not make JSON Lines."""
+    with pytest.raises(FormatError, match=r"chat: not JSON: .* at line 1"):
+        read(file(tmp_path, "chat", '{"a"}\n{"b": 1}\n'))

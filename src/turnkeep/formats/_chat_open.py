@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from turnkeep.errors import FormatError
-from turnkeep.model import DISPLAY_KINDS, Message, Text, Thinking
+from turnkeep.model import DISPLAY_KINDS, Message, Text
 
 from ._base import Envelope, Match, is_own
 from ._chat_decode import describe
@@ -90,7 +90,7 @@ def chat_losses(message: Message, dialect: Dialect) -> list[str]:
         lost += opaque_losses(message, dialect.name)
         carries = dialect.thinking is not None
         lost += thinking_losses(message, carries_text=carries)
-        lost += picture_losses(message)
+        lost += picture_losses(message, addresses=dialect.file_addresses)
     return lost
 
 
@@ -136,8 +136,3 @@ def part_types(entry: dict[str, Any]) -> set[Any]:
         for part in content
         if isinstance(part, dict)
     }
-
-
-def text_of_thinking(blocks: Sequence[Any]) -> str:
-    """The text of all reasoning among *blocks*."""
-    return "\n".join(b.text for b in blocks if isinstance(b, Thinking))

@@ -99,9 +99,12 @@ def _keyed(value: Any) -> TypeGuard[dict[Any, Any]]:
 
 
 def _same(value: Any, formats: Sequence[Format]) -> bool:
-    """Whether every format reads the same, and would say what we add the same way."""
+    """Whether every format reads the same, and would say what we add the same way.
+
+    What none of them can read is the same for all: decoding it says what is wrong.
+    """
     readings = [_reading(value, fmt) for fmt in formats]
-    return readings[0] is not None and all(r == readings[0] for r in readings)
+    return all(reading == readings[0] for reading in readings)
 
 
 def _reading(value: Any, fmt: Format) -> Any:

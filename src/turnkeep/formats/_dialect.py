@@ -43,6 +43,9 @@ class Dialect:
     custom_tools: bool = False
     """Whether calls may have free text instead of arguments."""
 
+    file_addresses: bool = False
+    """Whether a file may be given by its address."""
+
     images: tuple[str, ...] = ("user",)
     """Roles whose content may show images and files."""
 

@@ -84,21 +84,33 @@ def thinking_losses(message: Message, *, carries_text: bool) -> list[str]:
     return lost
 
 
-def picture_losses(message: Message, *, file_ids: bool = False) -> list[str]:
-    """Images and files that stand where chat formats cannot show them."""
+def picture_losses(message: Message, *, addresses: bool) -> list[str]:
+    """Images and files that stand where chat formats cannot show them.
+
+    Args:
+        message:
+            Any message of other origin.
+        addresses:
+            Whether the format takes files by their address.
+    """
     lost = []
-    for block in flat_blocks(message.content):
-        if not isinstance(block, (Document, Image)):
-            continue
+    for block in pictures(message):
         is_file = isinstance(block, Document)
-        if isinstance(block, Document) and block.text is not None:
-            continue
-        if block.data is None and block.file_id is not None and not file_ids:
+        if block.data is None and block.url is None:
             lost.append("a file id of another provider")
         elif message.role is Role.TOOL_RESULT:
             lost.append("an image or file inside a tool result (it moves behind it)")
         elif message.role is not Role.USER:
             lost.append(f"an image or file of a message with role {message.role}")
-        elif is_file and block.data is None:
+        elif is_file and block.data is None and not addresses:
             lost.append("a file given by its address")
     return lost
+
+
+def pictures(message: Message) -> Iterator[Image | Document]:
+    """Images and files of *message* and its results; a file of plain text is text."""
+    for block in flat_blocks(message.content):
+        if isinstance(block, Image) or (
+            isinstance(block, Document) and block.text is None
+        ):
+            yield block

@@ -120,6 +120,7 @@ _DIALECT = Dialect(
     thinking="part",
     thinking_keys=(),
     object_arguments=True,
+    file_addresses=True,
     decode_part=_decode_part,
     encode_part=_encode_part,
 )

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.model import Message, Thinking
+from turnkeep.model import Document, Message, Thinking
 
 from ._base import Envelope, Match, is_own
 from ._chat_open import match_entries, open_list, request, system_messages, to_send
-from ._losses import host_losses, key_losses, opaque_losses, picture_losses
+from ._losses import host_losses, key_losses, opaque_losses, pictures
 from ._ollama_decode import decode_ollama
 from ._ollama_encode import encode_ollama
 
@@ -79,7 +79,11 @@ class Ollama:
         if message.layout is None or not is_own(message, self.name):
             lost += key_losses(message, self.name)
             lost += opaque_losses(message, self.name)
-            lost += picture_losses(message)
+            lost += [
+                "a file, or an image that is not inline"
+                for block in pictures(message)
+                if isinstance(block, Document) or block.data is None
+            ]
             lost += [
                 "the seal or ciphertext of reasoning"
                 for block in message.content

@@ -9,7 +9,7 @@ from turnkeep.model import Message, Role, Thinking
 
 from ._base import Envelope, Match, is_own, layout_of
 from ._chat_open import match_entries, open_list, part_types, request, to_send
-from ._losses import host_losses, key_losses, opaque_losses, picture_losses
+from ._losses import host_losses, key_losses, opaque_losses, pictures
 from ._responses_decode import decode_item
 from ._responses_encode import encode_items
 from ._responses_items import KNOWN
@@ -114,8 +114,11 @@ class OpenAIResponses:
             lost += opaque_losses(message, self.name)
             if any(isinstance(block, Thinking) for block in message.content):
                 lost.append("reasoning (only items of this API can come back)")
-            if message.role is not Role.TOOL_RESULT:
-                lost += picture_losses(message)
+            for block in pictures(message):
+                if block.data is None and block.url is None:
+                    lost.append("a file id of another provider")
+                elif message.role is Role.ASSISTANT:
+                    lost.append("an image or file of a message with role assistant")
         return lost
 
 

@@ -123,10 +123,15 @@ def encode_part(
             if not native and role == "assistant":
                 made.setdefault("annotations", [])
             return made
+        case Image() | Document() if role == "assistant" and not native:
+            # The API takes text and refusals there, no more (rule OR-04).
+            return _encode_text_file(block, role)
         case Image():
             return _encode_image(block, extra, own=own)
         case Document():
-            return _encode_file(block, role, extra, own=own)
+            if (plain := _encode_text_file(block, role)) is not None:
+                return plain
+            return _encode_file(block, extra, own=own)
         case Opaque() if block.format in {NAME, None}:
             opaque: dict[str, Any] = thaw(block.value)
             return opaque
@@ -149,12 +154,16 @@ def _encode_image(
     return made | extra
 
 
+def _encode_text_file(block: Image | Document, role: str) -> dict[str, Any] | None:
+    if not isinstance(block, Document) or block.text is None:
+        return None
+    head = f"{block.title}\n" if block.title else ""
+    return {"type": text_type(role), "text": f"{head}{block.text}"}
+
+
 def _encode_file(
-    block: Document, role: str, extra: dict[str, Any], *, own: bool
+    block: Document, extra: dict[str, Any], *, own: bool
 ) -> dict[str, Any] | None:
-    if block.text is not None:
-        head = f"{block.title}\n" if block.title else ""
-        return {"type": text_type(role), "text": f"{head}{block.text}"}
     made: dict[str, Any] = {"type": "input_file"}
     if block.data is not None:
         media_type = block.media_type
