@@ -36,16 +36,18 @@ class Words:
 
     def message(self, message: Message) -> int:
         """Words of a message."""
-        return len(f"{message.text} {' '.join(c.text for c in message.tool_calls)}".split())
+        return len(
+            f"{message.text} {' '.join(c.text for c in message.tool_calls)}".split()
+        )
 
     def tools(self, tools: Any) -> int:
         """Nothing."""
         del tools
         return 0
 
-    def request(self, *, has_tools: bool = False) -> int:
+    def request(self, *, has_tools: bool = False, tool_choice: Any = None) -> int:
         """Nothing."""
-        del has_tools
+        del has_tools, tool_choice
         return 0
 
 
@@ -177,7 +179,9 @@ def test_names_and_errors() -> None:
 def test_a_replay_never_depends_on_chance() -> None:
     strategies = {"both": KeepRecent(0.3, rest=Relevance() & LeastRecentlyReferenced())}
 
-    assert run(shop(), 60, strategies=strategies) == run(shop(), 60, strategies=strategies)
+    assert run(shop(), 60, strategies=strategies) == run(
+        shop(), 60, strategies=strategies
+    )
 
 
 # -- recorded sessions ---------------------------------------------------------------

@@ -310,19 +310,19 @@ class _Run:
         return Outcome(
             name=self.name,
             cost=round(self.cost, 2),
-            to_full=round(self.cost / full, 6) if full else 1.0,
-            to_sliding=round(self.cost / sliding, 6) if sliding else 1.0,
+            to_full=_share(self.cost, full),
+            to_sliding=_share(self.cost, sliding),
             calls=len(self.windows),
             tokens=self.tokens,
-            cached=round(self.cached / self.tokens, 6) if self.tokens else 0.0,
+            cached=_share(self.cached, self.tokens, 0.0),
             breaks=self.breaks,
             prunes=self.prunes,
             largest=max(self.windows, default=0),
             over=self.over,
             referents=needed,
-            kept=round(self.found / needed, 6) if needed else 1.0,
+            kept=_share(self.found, needed),
             steps=steps,
-            whole=round(self.whole / steps, 6) if steps else 1.0,
+            whole=_share(self.whole, steps),
             windows=tuple(self.windows),
         )
 
@@ -369,6 +369,62 @@ def _run(
                 watch = Excess(low)
         run.send(items)
     return run
+
+
+def total(reports: Sequence[Report]) -> Report:
+    """Several sessions replayed under the same terms, as one. Costs their calls.
+
+    Raises:
+        ValueError: There is none, or they differ in strategies, limit or prices.
+    """
+    if not reports:
+        msg = "no report to add up"
+        raise ValueError(msg)
+    first = reports[0]
+    terms = [
+        (r.limit, r.target, r.prices, [o.name for o in r.outcomes]) for r in reports
+    ]
+    if any(others != terms[0] for others in terms):
+        msg = "reports made under different terms cannot be added up"
+        raise ValueError(msg)
+    columns = list(zip(*(r.outcomes for r in reports), strict=True))
+    costs = {column[0].name: sum(o.cost for o in column) for column in columns}
+    return attrs.evolve(
+        first,
+        calls=sum(r.calls for r in reports),
+        tokens=sum(r.tokens for r in reports),
+        outcomes=tuple(
+            _added(column, costs[FULL], costs[SLIDING]) for column in columns
+        ),
+    )
+
+
+def _added(outcomes: Sequence[Outcome], full: float, sliding: float) -> Outcome:
+    cost, tokens = sum(o.cost for o in outcomes), sum(o.tokens for o in outcomes)
+    referents = sum(o.referents for o in outcomes)
+    steps = sum(o.steps for o in outcomes)
+    return Outcome(
+        name=outcomes[0].name,
+        cost=round(cost, 2),
+        to_full=_share(cost, full),
+        to_sliding=_share(cost, sliding),
+        calls=sum(o.calls for o in outcomes),
+        tokens=tokens,
+        cached=_share(sum(o.cached * o.tokens for o in outcomes), tokens, 0.0),
+        breaks=sum(o.breaks for o in outcomes),
+        prunes=sum(o.prunes for o in outcomes),
+        largest=max(o.largest for o in outcomes),
+        over=sum(o.over for o in outcomes),
+        referents=referents,
+        kept=_share(sum(o.kept * o.referents for o in outcomes), referents),
+        steps=steps,
+        whole=_share(sum(o.whole * o.steps for o in outcomes), steps),
+        windows=tuple(tokens for o in outcomes for tokens in o.windows),
+    )
+
+
+def _share(part: float, whole: float, empty: float = 1.0) -> float:
+    return round(part / whole, 6) if whole else empty
 
 
 def named(strategies: Iterable[Strategy]) -> dict[str, Strategy]:

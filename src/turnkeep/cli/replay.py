@@ -144,7 +144,7 @@ def replay(
     console = stdout_console()
     glyphs = glyphs_for(console)
     for line in _lines([name for name, _ in reports], whole, console.width, glyphs):
-        console.print(line, overflow="crop", no_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def prices_of(text: str) -> Prices:
