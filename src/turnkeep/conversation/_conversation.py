@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from turnkeep.model import (
     ToolCall,
     as_sent,
     marker_of,
+    paused_gc,
     unmark,
 )
 from turnkeep.plans import Plan
@@ -52,8 +52,6 @@ from ._ledger import Ledger
 from ._link import Link
 from ._saving import from_document, from_snapshot, settings_of, to_document
 from ._window import Window
-
-_OUR_ID = re.compile(r"msg-(\d+)")
 
 
 class Conversation:
@@ -457,25 +455,28 @@ class Conversation:
         return identity
 
     def _raise_counter(self, identity: str | None) -> None:
+        # A regular expression would cost a tenth of loading a history.
         if identity == f"msg-{self._next}":
             self._next += 1
-            return
-        match = _OUR_ID.fullmatch(identity or "")
-        if match:
-            self._next = max(self._next, int(match[1]) + 1)
+        elif identity is not None and identity.startswith("msg-"):
+            number = identity[4:]
+            if len(number) < 16 and number.isascii() and number.isdecimal():
+                self._next = max(self._next, int(number) + 1)
 
     def _take(self, messages: Iterable[Message]) -> None:
         """Append what was loaded: nothing is stamped, counting waits."""
         batch = list(messages)
-        # Ids that are given are reserved before any are made.
-        for message in batch:
-            self._raise_counter(message.id)
-        for message in batch:
-            kept = message
-            if message.id is None:
-                kept = message.evolve(id=self._new_id())
-            self._ledger.append(kept)
-            self._raise_counter(kept.id)
+        append = self._ledger.append
+        with paused_gc():
+            # Ids that are given are reserved before any are made.
+            for message in batch:
+                self._raise_counter(message.id)
+            for message in batch:
+                kept = message
+                if message.id is None:
+                    kept = message.evolve(id=self._new_id())
+                    self._raise_counter(kept.id)
+                append(kept)
 
     # -- changing ---------------------------------------------------------------------
 
@@ -967,7 +968,7 @@ class Conversation:
         """
         self.pin(message_id, scope="step")
 
-    # -- learning -----------------------------------------------------------------------
+    # -- learning ----------------------------------------------------------------------
 
     def observe(self, usage: Any, *, window: Window | None = None) -> Observation:
         """Learn from the provider's own figures for an answer.

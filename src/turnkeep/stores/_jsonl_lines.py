@@ -15,6 +15,8 @@ from turnkeep.serial import dumps, loads
 RECOVERED: Final = "recovered"
 """Key of the record that names the bytes before it that are to be passed over."""
 
+_SPOILER: Final = b"~\n"
+
 _SEAL: Final = len(b',"crc":"00000000"}')
 
 
@@ -60,10 +62,11 @@ def unseal(line: bytes) -> dict[str, Any] | None:
 def recovery(end: int, size: int) -> bytes:
     """What is written behind torn bytes, before anything else is.
 
-    A line break ends the torn line, and a record says which bytes to pass over: the
-    file is only ever appended to.
+    It spoils the torn line, ends it, and names the bytes to pass over: the file is only
+    ever appended to. A line that lacks nothing but its line break must be spoilt, too,
+    because nobody was told that it was written.
     """
-    return b"\n" + seal({RECOVERED: [end, size + 1]})
+    return _SPOILER + seal({RECOVERED: [end, size + len(_SPOILER)]})
 
 
 def scan(
