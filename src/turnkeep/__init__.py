@@ -15,7 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from turnkeep.api import TokenCount, count, fit, plan, trim_messages
+    from turnkeep.api import (
+        TokenCount,
+        check,
+        count,
+        fit,
+        plan,
+        repair,
+        trim_messages,
+    )
+    from turnkeep.batches import fit_many
     from turnkeep.budgets import Budget, Prices
     from turnkeep.conversation import (
         CallState,
@@ -90,7 +99,17 @@ if TYPE_CHECKING:
     )
 
 _PLACES = {
-    "turnkeep.api": ("TokenCount", "count", "fit", "plan", "trim_messages"),
+    "turnkeep.api": (
+        "TokenCount",
+        "check",
+        "convert",
+        "count",
+        "fit",
+        "plan",
+        "repair",
+        "trim_messages",
+    ),
+    "turnkeep.batches": ("fit_many",),
     "turnkeep.budgets": ("Budget", "Prices"),
     "turnkeep.conversation": (
         "CallState",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -26,10 +28,17 @@ from turnkeep.formats import (
 )
 from turnkeep.formats._lists import CallerCounter, Counter, ListSource, RuleCounter
 from turnkeep.index import History, Rules
-from turnkeep.model import PinScope
+from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.placing import Placement
 from turnkeep.plans import Plan
-from turnkeep.profiles import get_profile
+from turnkeep.profiles import (
+    Close,
+    Profile,
+    RepairReport,
+    check_request,
+    get_profile,
+    repair_messages,
+)
 from turnkeep.strategies import Strategy
 from turnkeep.tokens import RequestCounter, request_counter, text_counter
 from turnkeep.turns import OpenCall
@@ -155,7 +164,7 @@ def count(
     for nth, entry in enumerate(envelope.entries):
         parts.extend(fmt.decode(entry, f"{envelope.path}[{nth}]"))
     for message in parts:
-        cost = counter.parts(message)
+        cost = counter.parts(as_sent(message))
         spent["system" if message.role == "system" else "messages"] += cost.total
         spent["reasoning"] += cost.reasoning
         spent["images"] += cost.images + cost.documents
@@ -203,6 +212,140 @@ def convert(
     """
     source, envelope = open_messages(messages, format, model)
     return convert_value(envelope, source, get_format(to), strict=strict)
+
+
+def check(
+    messages: Any,
+    *,
+    format: str | None = None,  # noqa: A002 - the public name
+    model: str | None = None,
+    strict: bool = False,
+    original: Any = None,
+    profile: str | Profile | None = None,
+) -> list[Violation]:
+    """What the provider would refuse about a request; empty where it would take it.
+
+    Each violation names the rule, the place, what is wrong and what would mend it. The
+    rules are listed in the reference, under "Providers". Linear in the request.
+
+    >>> lone = [{"role": "tool", "tool_call_id": "call_1", "content": "42"}]
+    >>> [(found.rule, found.where) for found in check(lone, format="openai")]
+    [('OC-10', '$[0]')]
+
+    Args:
+        messages:
+            A list of messages in any format, a list of `Message`, or a request body.
+            `Message` objects are judged as what *format* would send.
+        format:
+            Its format; detected when not given.
+        model:
+            The model it is for; else the one that a body names.
+        strict:
+            Whether to report the soft rules as well, where the evidence differs.
+        original:
+            The request it was cut from, for the rules that compare the two.
+        profile:
+            Another profile to judge by, such as `"alternating/gemma2"`.
+
+    Raises:
+        FormatError: The input is malformed; its path says where.
+        ValueError: There is no such profile.
+    """
+    fmt, envelope = open_messages(messages, format, model)
+    model = model or envelope.model
+    if not isinstance(profile, Profile):
+        profile = get_profile(fmt.name, model, profile)
+    return check_request(
+        _as_request(messages, fmt, profile),
+        format=fmt.name,
+        model=model,
+        strict=strict,
+        original=None if original is None else _as_request(original, fmt, profile),
+        profile=profile,
+    )
+
+
+def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
+    """*value* as its provider would get it: foreign shapes are written out for it."""
+    if fmt.name in profile.formats or fmt.name in _CHATS:
+        return value
+    envelope = fmt.open(value)
+    wire = get_format(profile.formats[0])
+    return wire.encode_request(_decoded(fmt, envelope), envelope.tools)
+
+
+_CHATS = frozenset({"openai", "mistral", "deepseek", "ollama"})
+"""Formats that share a shape, so that one's rules can be asked about another."""
+
+
+def repair(
+    messages: Any,
+    *,
+    close: Close = (),
+    format: str | None = None,  # noqa: A002 - the public name
+    model: str | None = None,
+) -> tuple[Any, RepairReport]:
+    """The mended history in the shape it came in, and a report of what was mended.
+
+    Results whose call is absent and second results go; results move to their call;
+    calls named in *close* get an error result that says so; what the provider refuses
+    about empty contents, equal neighbours and lone reasoning is mended. Pinned
+    messages, awaited calls, empty results and ids that are used again and pair up are
+    left alone. Entries that need nothing are the caller's own. Linear; repairing again
+    changes nothing.
+
+    Args:
+        messages:
+            A list of messages in any format, a list of `Message`, or a request body.
+        close:
+            Ids of the open calls to give up, or `"all"`.
+        format:
+            Its format; detected when not given.
+        model:
+            The model it is for; else the one that a body names.
+
+    Raises:
+        FormatError: The input is malformed; its path says where.
+        UnknownCallError: No open call has an id of *close*.
+    """
+    fmt, envelope = open_messages(messages, format, model)
+    profile = get_profile(fmt.name, model or envelope.model)
+    mended, report = repair_messages(
+        _decoded(fmt, envelope), profile=profile, close=close
+    )
+    if not report.changed:
+        return messages, report
+    return envelope.replace(_entries_of(envelope, fmt, mended)), report
+
+
+def _decoded(fmt: Format, envelope: Envelope) -> list[Message]:
+    return [
+        message
+        for nth, entry in enumerate(envelope.entries)
+        for message in fmt.decode(entry, f"{envelope.path}[{nth}]")
+    ]
+
+
+def _entries_of(envelope: Envelope, fmt: Format, mended: list[Message]) -> list[Any]:
+    """The entries of *mended*: the caller's own for all that says what it said.
+
+    They are written as a whole, because neighbours may share an entry.
+    """
+    own: dict[str, deque[Any]] = {}
+    for entry in envelope.entries:
+        own.setdefault(_key_of(entry), deque()).append(entry)
+    made: list[Any] = []
+    for entry in fmt.encode(mended):
+        known = own.get(_key_of(entry))
+        made.append(known.popleft() if known else entry)
+    return made
+
+
+def _key_of(entry: Any) -> str:
+    """A text that is equal for entries that say the same."""
+    if isinstance(entry, Message):
+        return str(id(entry))
+    return json.dumps(entry, sort_keys=True, default=repr)
 
 
 def open_messages(

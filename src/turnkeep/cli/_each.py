@@ -154,7 +154,9 @@ def fit_each(
         with _progress(file, size.st_size) as advance:
             job = EachJob(options)
             source = _lines(file, sink.start, advance)
-            for fitted in spread(_Shifted(job, sink.start), source, workers or _cores()):
+            for fitted in spread(
+                _Shifted(job, sink.start), source, workers or _cores()
+            ):
                 lines = fitted.index + 1
                 if fitted.error is not None:
                     if on_error == "raise":

@@ -65,7 +65,9 @@ def convert(
         report: dict[str, Any] = {
             "from": made.source,
             "to": made.target,
-            "losses": [{"where": loss.where, "what": loss.what} for loss in made.losses],
+            "losses": [
+                {"where": loss.where, "what": loss.what} for loss in made.losses
+            ],
         }
         if output == STDIO:
             report["value"] = made.value

@@ -16,6 +16,7 @@ from ._base import (
     layout_of,
     origin_of,
 )
+from ._convert import Conversion, Loss, convert_value
 from ._detect import detect, format_of_model
 from ._json_text import parse_json
 from ._read import Line, Reading, read, read_entries
@@ -23,12 +24,15 @@ from ._registry import FORMATS, get_format
 
 __all__ = [
     "FORMATS",
+    "Conversion",
     "Detection",
     "Envelope",
     "Format",
     "Line",
+    "Loss",
     "Match",
     "Reading",
+    "convert_value",
     "detect",
     "format_of_model",
     "get_format",

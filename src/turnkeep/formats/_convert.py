@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from turnkeep.errors import FormatError
+from turnkeep.model import Message, Role, paused_gc
+
+from ._base import Envelope, Format
+from ._tool_definitions import read_tools, write_tools
+
+_BESIDE = frozenset({"system", "systemInstruction", "instructions"})
+
+
+@attrs.frozen
+class Loss:
+    """Something that the target format cannot carry."""
+
+    where: str
+    """The message's id or its place, or `tools`."""
+    what: str
+    """What is lost, in words."""
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.where}: {self.what}"
+
+
+@attrs.frozen
+class Conversion:
+    """A history in another format, and what did not survive."""
+
+    value: Any
+    """A list, or a request body where the input was one or system text must stand
+    beside the list."""
+    losses: tuple[Loss, ...]
+    source: str
+    target: str
+
+
+def decode_all(envelope: Envelope, fmt: Format) -> list[Message]:
+    """Every message of an envelope, system text beside the list first."""
+    messages: list[Message] = []
+    with paused_gc():
+        if envelope.system is not None:
+            messages.extend(fmt.decode_system(envelope.system))
+        for nth, entry in enumerate(envelope.entries):
+            messages.extend(fmt.decode(entry, f"{envelope.path}[{nth}]"))
+    return messages
+
+
+def convert_value(
+    envelope: Envelope, source: Format, target: Format, *, strict: bool
+) -> Conversion:
+    """A history of one format in another; costs the history.
+
+    Args:
+        envelope:
+            The history, opened by *source*.
+        source:
+            Its format.
+        target:
+            The format to write.
+        strict:
+            Whether a loss is an error.
+
+    Raises:
+        FormatError: The input is malformed, or (strict) something would be lost.
+    """
+    messages = decode_all(envelope, source)
+    losses = [
+        Loss(message.id or str(nth), what)
+        for nth, message in enumerate(messages)
+        for what in target.losses(message)
+    ]
+    tools = envelope.tools
+    if tools and target.name != source.name:
+        defined, others = read_tools(tools)
+        tools = write_tools(defined, target.name)
+        losses += [Loss("tools", f"{other} is no function tool") for other in others]
+    if strict and losses:
+        reason = f"{target.name} cannot carry {len(losses)} things: " + "; ".join(
+            map(str, losses[:5])
+        )
+        raise FormatError(reason, envelope.path)
+    return Conversion(
+        _written(messages, target, tools, is_body=envelope.is_body),
+        tuple(losses),
+        source.name,
+        target.name,
+    )
+
+
+def _written(
+    messages: Sequence[Message], target: Format, tools: Any, *, is_body: bool
+) -> Any:
+    body = target.encode_request(messages, tools)
+    lists = [key for key, value in body.items() if isinstance(value, list)]
+    if is_body or not lists:
+        return body
+    if any(key in _BESIDE for key in body) and any(
+        message.role is Role.SYSTEM for message in messages
+    ):
+        return body
+    key = next((k for k in ("messages", "contents", "input") if k in body), lists[0])
+    return body[key]

@@ -1,0 +1,176 @@
+"""Tests for `turnkeep fit --each`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chats import say, user
+from turnkeep.cli._each import EachReport, Output, fit_each
+from turnkeep.cli._files import UsageError
+from turnkeep.errors import BudgetExceededError, FormatError, TurnkeepError
+
+OPTIONS = {"max_tokens": 40, "model": "gpt-4o", "format": "openai"}
+
+
+def lines(path: Path) -> list[Any]:
+    """The values of a file, packed or not."""
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def batch(path: Path, count: int, bad: dict[int, str] | None = None) -> Path:
+    """A file of conversations, some lines of it bad."""
+    rows = []
+    for nth in range(count):
+        row = json.dumps([user("early " * 30), say("fine"), user(f"last {nth}")])
+        rows.append((bad or {}).get(nth, row))
+    text = "\n".join(rows) + "\n"
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return path
+
+
+def run(source: Path, target: Path, **options: Any) -> EachReport:
+    """Fit a file with one process."""
+    return fit_each(str(source), str(target), OPTIONS, workers=1, **options)
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz"])
+def test_every_line_is_fitted_in_order(tmp_path: Path, ending: str) -> None:
+    """Packed as its name says; nothing else is left in the folder."""
+    source = batch(tmp_path / f"in{ending}", 600)
+    target = tmp_path / f"out{ending}"
+
+    report = run(source, target)
+
+    assert report.done == 600
+    assert [chat[-1]["content"] for chat in lines(target)] == [
+        f"last {n}" for n in range(600)
+    ]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [source.name, target.name]
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_several_processes_give_the_same(tmp_path: Path) -> None:
+    """Byte for byte."""
+    source = batch(tmp_path / "in.jsonl", 50)
+    run(source, tmp_path / "one.jsonl")
+
+    fit_each(str(source), str(tmp_path / "two.jsonl"), OPTIONS, workers=2)
+
+    assert (tmp_path / "one.jsonl").read_bytes() == (
+        tmp_path / "two.jsonl"
+    ).read_bytes()
+
+
+def test_a_record_around_a_conversation_stays(tmp_path: Path) -> None:
+    """Only its body is fitted."""
+    record = {"name": "n", "body": [user("early " * 30), say("x"), user("last")]}
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps(record) + "\n")
+
+    run(source, tmp_path / "out.jsonl")
+
+    (made,) = lines(tmp_path / "out.jsonl")
+    assert made["name"] == "n"
+    assert made["body"] == [user("last")]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    """After the last note; what was written behind it is written again."""
+    source = batch(tmp_path / "in.jsonl", 700, {650: "["})
+    target = tmp_path / "out.jsonl"
+    with pytest.raises(FormatError) as caught:
+        run(source, target)
+    assert caught.value.__notes__ == ["line 651"]
+    assert not target.exists()
+    part = tmp_path / ".out.jsonl.part"
+    assert len(part.read_text().splitlines()) == 650
+    with part.open("a") as file:
+        file.write('[{"torn')
+
+    report = run(source, target, on_error="skip")
+
+    assert report.done == 699
+    assert [line for line, _ in report.skipped] == [651]
+    assert [chat[-1]["content"] for chat in lines(target)] == [
+        f"last {n}" for n in range(700) if n != 650
+    ]
+
+
+def test_another_input_begins_anew(tmp_path: Path) -> None:
+    """A note of other work says nothing."""
+    source = batch(tmp_path / "in.jsonl", 300, {280: "["})
+    target = tmp_path / "out.jsonl"
+    with pytest.raises(TurnkeepError):
+        run(source, target)
+    batch(source, 5)
+
+    run(source, target)
+
+    assert len(lines(target)) == 5
+
+
+def test_a_damaged_note_begins_anew(tmp_path: Path) -> None:
+    """It is only a note."""
+    (tmp_path / ".out.progress").write_text("{")
+
+    sink = Output(str(tmp_path / "out"), "key")
+
+    assert sink.start == 0
+    sink.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[1", "Expecting"),
+        ("\udcff", "not UTF-8"),
+        (json.dumps([user("x " * 99)]), "cannot be dropped"),
+        (json.dumps([{"role": "nobody", "content": ""}]), "nobody"),
+    ],
+)
+def test_bad_lines_are_reported_and_skipped(
+    tmp_path: Path, line: str, reason: str
+) -> None:
+    """Each with its number."""
+    source = tmp_path / "in.jsonl"
+    good = json.dumps([user("hi")])
+    data = f"{good}\n{line}\n\n{good}\n".encode("utf-8", "surrogateescape")
+    source.write_bytes(data)
+
+    report = run(source, tmp_path / "out.jsonl", on_error="skip")
+
+    assert report.done == 2
+    ((number, why),) = report.skipped
+    assert number == 2
+    assert reason in why
+
+
+def test_a_line_that_does_not_fit_stops_with_its_number(tmp_path: Path) -> None:
+    """As an error of its own kind; other faults name their line."""
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps([user("x " * 99)]) + "\n")
+    with pytest.raises(BudgetExceededError) as caught:
+        run(source, tmp_path / "out.jsonl")
+    assert caught.value.__notes__ == ["line 1"]
+
+    source.write_bytes(b"\xff\n")
+    with pytest.raises(UsageError, match="line 1"):
+        run(source, tmp_path / "out.jsonl")
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    """Say so, and streams are refused: they cannot go on later."""
+    with pytest.raises(UsageError, match="cannot open"):
+        run(tmp_path / "none.jsonl", tmp_path / "out.jsonl")
+    with pytest.raises(UsageError, match="needs a FILE"):
+        fit_each("-", "out", OPTIONS)
