@@ -11,6 +11,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
+from turnkeep.cli._app import app
 from turnkeep.formats import FORMATS, get_format
 
 project = "turnkeep"
@@ -45,20 +46,30 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 
 class CommandHelp(Directive):
-    """`{command-help} fit`: what `turnkeep fit --help` prints."""
-
-    required_arguments = 0
-    optional_arguments = 1
+    """`{command-help}`: what `turnkeep --help` prints, and that of every command."""
 
     def run(self) -> list[nodes.Node]:
-        """Ask the command itself, so that the page cannot be out of date."""
-        command = [sys.executable, "-m", "turnkeep.cli", *self.arguments, "--help"]
-        plain = {"COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
-        done = subprocess.run(  # noqa: S603 - our own command
-            command, capture_output=True, check=True, text=True, env=os.environ | plain
-        )
-        lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
-        return [nodes.literal_block("", "\n".join(lines), language="text")]
+        """Ask the commands themselves, so that the page cannot be out of date."""
+        names = [command.callback.__name__ for command in app.registered_commands]
+        return [_help(), *map(_help, names)]
+
+
+def _help(*command: str) -> nodes.section:
+    """A section with the help of a command."""
+    title = " ".join(("turnkeep", *command))
+    plain = {"COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", "turnkeep.cli", *command, "--help"],
+        capture_output=True,
+        check=True,
+        text=True,
+        env=os.environ | plain,
+    )
+    lines = [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+    section = nodes.section(ids=[nodes.make_id(title)], names=[title])
+    section += nodes.title("", title)
+    section += nodes.literal_block("", "\n".join(lines), language="text")
+    return section
 
 
 class FormatList(Directive):
@@ -120,13 +131,13 @@ def _restore(
         lines[:] = _kept.pop(name)
 
 
-def setup(app: Sphinx) -> None:
+def setup(sphinx: Sphinx) -> None:
     """Register the directive, and keep napoleon away from attributes.
 
     It takes what stands before a colon for a type; our attributes are sentences.
     """
-    app.add_directive("command-help", CommandHelp)
-    app.add_directive("format-list", FormatList)
-    app.connect("autodoc-process-docstring", _literals, priority=300)
-    app.connect("autodoc-process-docstring", _keep, priority=400)
-    app.connect("autodoc-process-docstring", _restore, priority=600)
+    sphinx.add_directive("command-help", CommandHelp)
+    sphinx.add_directive("format-list", FormatList)
+    sphinx.connect("autodoc-process-docstring", _literals, priority=300)
+    sphinx.connect("autodoc-process-docstring", _keep, priority=400)
+    sphinx.connect("autodoc-process-docstring", _restore, priority=600)
