@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from turnkeep.api import (
         TokenCount,
         check,
+        convert,
         count,
         fit,
         plan,
@@ -257,9 +258,13 @@ __all__ = [
     "Violation",
     "Window",
     "__version__",
+    "check",
+    "convert",
     "count",
     "fit",
+    "fit_many",
     "plan",
+    "repair",
     "trim_messages",
 ]
 
