@@ -286,3 +286,20 @@ def test_says_what_was_expected_and_what_came() -> None:
         get_format("openai").decode({"role": "user", "content": 3})
     with pytest.raises(FormatError, match=r"base64 of \d+ characters is damaged"):
         get_format("ollama").decode({"role": "user", "content": "", "images": ["a"]})
+
+
+def test_objects_of_a_client_are_refused_with_the_way_out() -> None:
+    """They end up in lists of people who append what the client returned."""
+
+    class ChatCompletionMessage:
+        def model_dump(self) -> dict[str, Any]:
+            """What the official clients offer."""
+            return {}
+
+    entry = ChatCompletionMessage()
+    with pytest.raises(
+        FormatError, match=r"ChatCompletionMessage; call its model_dump"
+    ):
+        get_format("openai").decode(entry)
+    with pytest.raises(FormatError, match=r"got a Python set @ \$"):
+        get_format("openai").decode(set())

@@ -54,7 +54,9 @@ def json_type(value: Any) -> str:
         case list() | tuple():
             return "an array"
         case _:
-            return f"a Python {type(value).__name__}"
+            # Clients return objects of their own, and know how to make JSON of them.
+            way_out = "; call its model_dump()" if hasattr(value, "model_dump") else ""
+            return f"a Python {type(value).__name__}{way_out}"
 
 
 def wrong(what: str, expected: str, value: Any, path: str) -> FormatError:
