@@ -182,7 +182,9 @@ class Runner:
         parts = get_format(self.format).decode(entry)
         made = []
         for nth, part in enumerate(parts):
-            fields: dict[str, Any] = {"id": entry["id"] if not nth else f"{entry['id']}+"}
+            fields: dict[str, Any] = {
+                "id": entry["id"] if not nth else f"{entry['id']}+"
+            }
             if self.tokens is not None and not nth:
                 fields["token_count"] = self.tokens[entry["id"]]
             if stamp is not None:
@@ -211,7 +213,10 @@ class Runner:
         case = self.case
         chat = self.conversation()
         by_id = {m["id"]: m for m in self.messages}
-        if not any(s["op"] in ("append", "append_and_prune_each_turn", "load_raw") for s in case["steps"]):
+        if not any(
+            s["op"] in ("append", "append_and_prune_each_turn", "load_raw")
+            for s in case["steps"]
+        ):
             for entry in self.messages:
                 chat.extend(self.message(entry))
         for pin in case.get("pinned_ids", ()):
@@ -280,7 +285,9 @@ class Runner:
         window = chat.fit()
         encoded = window.encode()
         result.entries = encoded.get("messages") or encoded.get("input") or []
-        result.ids = [m.id for m in window if m.id is not None and not m.id.endswith("+")]
+        result.ids = [
+            m.id for m in window if m.id is not None and not m.id.endswith("+")
+        ]
         result.windows.append(result.ids)
         result.tokens = window.plan.tokens - window.plan.fixed
 
@@ -413,14 +420,18 @@ def _adjacent(runner: Runner, result: Result, check: dict[str, Any]) -> None:
 
 
 def _raises(runner: Runner, result: Result, check: dict[str, Any]) -> None:
-    if check["error"] == "over_budget" and isinstance(result.error, BudgetExceededError):
+    if check["error"] == "over_budget" and isinstance(
+        result.error, BudgetExceededError
+    ):
         assert result.error.smallest >= check["min_tokens"]
         if not runner.case.get("pending_calls"):
             # Else a stand-in is counted as well (design: P4), which the cases do not.
             assert result.error.needed == check["min_tokens"]
         sums: dict[str, int] = {}
         for held in result.error.held:
-            cause = "newest_turn" if held.cause in ("question", "newest") else held.cause
+            cause = (
+                "newest_turn" if held.cause in ("question", "newest") else held.cause
+            )
             sums[cause] = sums.get(cause, 0) + held.tokens
         for cause, tokens in check.get("breakdown", {}).items():
             assert sums[cause] == tokens

@@ -115,7 +115,7 @@ def chats(
                 chat.append(result(answered))
             case "later":
                 chat.append(placeholder(draw(st.sampled_from(waiting))))
-            case "orphan":
+            case _:  # an orphan, or a second result
                 chat.append(result(draw(st.sampled_from(["a", "b", "z"]))))
     sizes = draw(st.lists(st.integers(0, 40), min_size=len(chat), max_size=len(chat)))
     return numbered([{**e, "size": s} for e, s in zip(chat, sizes, strict=True)])

@@ -76,7 +76,7 @@ def test_an_endless_stream_is_read_by_a_bounded_number() -> None:
     stream = fit_many(endless(), 40, model="gpt-4o", format="openai", workers=2)
     for _ in range(3):
         next(stream)
-    stream.close()  # type: ignore[attr-defined] - it is a generator
+    stream.close()  # type: ignore[attr-defined] # it is a generator
 
     assert read <= 16 * 4 * 2 + 16
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -271,13 +272,13 @@ def test_limits_on_turns_and_messages_always_hold(
 ) -> None:
     """`max_turns` and `max_messages`, or an error that says which and how many."""
     for name in ("max_turns", "max_messages"):
-        budget = Budget(10_000, **{name: limit})
+        budget = Budget(10_000, **{name: limit})  # type: ignore[arg-type]
         try:
             window = run(chat, None, budget=budget)  # type: ignore[arg-type]
         except BudgetExceededError as error:
             assert error.limit == name.removeprefix("max_")
             assert error.smallest > limit
-            bigger = Budget(10_000, **{name: error.smallest})
+            bigger = Budget(10_000, **{name: error.smallest})  # type: ignore[arg-type]
             window = run(chat, None, budget=bigger)  # type: ignore[arg-type]
             limit_here = error.smallest
         else:
@@ -509,7 +510,7 @@ def test_a_strategy_that_offers_too_little_is_named() -> None:
 
 
 def test_a_third_party_strategy_cannot_break_a_history() -> None:
-    """It may propose anything; what is held stays, and the plan says what was refused."""
+    """It may propose anything: what is held stays, and what was refused is named."""
 
     class Wild:
         def propose(self, history: Any, /) -> Any:
@@ -585,7 +586,7 @@ def test_the_cut_of_a_list_is_always_a_pure_function_of_the_log(
         starts.append(sum(d.tokens for d in dropped))
 
     depth = tokens - int(tokens * 0.5)
-    moves = [b for a, b in zip(starts, starts[1:], strict=False) if b != a]
+    moves = [b for a, b in pairwise(starts) if b != a]
     total_tokens = sum(map(size, chat))
     assert len(moves) <= total_tokens // depth + len(chat)
 

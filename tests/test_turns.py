@@ -1,5 +1,7 @@
 """Tests for `turnkeep.turns`."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +19,17 @@ from tests.chats import (
 from tests.invariants import pair, steps_of, superseded
 from turnkeep.formats import get_format
 from turnkeep.model import Message, Text, ToolCall, ToolResult
-from turnkeep.turns import Answer, CallKey, Entry as Row
-from turnkeep.turns import ASSISTANT, RESULT, USER, Columns, Grouping, entry_of
+from turnkeep.turns import (
+    ASSISTANT,
+    RESULT,
+    USER,
+    Answer,
+    CallKey,
+    Columns,
+    Grouping,
+    entry_of,
+)
+from turnkeep.turns import Entry as Row
 
 
 def group(chat: list[Entry]) -> Grouping:
@@ -177,7 +188,7 @@ def test_display_messages_are_part_of_what_precedes_them() -> None:
 def test_one_message_with_results_of_two_steps_ties_them() -> None:
     """They can only leave together."""
     both = Message(
-        "tool_result",  # type: ignore[arg-type] - converted
+        "tool_result",  # type: ignore[arg-type] # converted
         (ToolResult("a", "1"), ToolResult("b", "2")),
     )
     messages = [
@@ -327,13 +338,13 @@ def test_grouping_is_linear() -> None:
         class Counting(list):  # type: ignore[type-arg]
             """A stack that counts how many entries are looked at."""
 
-            def __reversed__(self):  # type: ignore[no-untyped-def]
+            def __reversed__(self) -> Any:
                 nonlocal touched
                 for item in list.__reversed__(self):
                     touched += 1
                     yield item
 
-            def __getitem__(self, at):  # type: ignore[no-untyped-def]
+            def __getitem__(self, at: Any) -> Any:
                 nonlocal touched
                 touched += 1
                 return list.__getitem__(self, at)

@@ -102,7 +102,7 @@ class History:
         self.mended: dict[int, Message] = {}
         """Messages that lose one of several results."""
         self.stripped: set[int] = set()
-        """Messages that lose their reasoning, which a change before them makes invalid."""
+        """Messages that lose their reasoning: a change before them makes it invalid."""
         self.sealed: set[int] = set()
         """Steps that stay as they are because signed reasoning behind them does."""
         self._tokens: dict[int, int] = {}

@@ -398,12 +398,14 @@ class Plan:
     def __str__(self) -> str:
         """A short table: what is kept, what went, and why."""
         verb = "kept" if not self.pruned else "pruned to fit"
-        about = "" if self.exact else f" (estimated, up to {max(self.margin, 0):.0%} more)"
-        lines = [
+        more = max(self.margin, 0)
+        about = "" if self.exact else f" (estimated, up to {more:.0%} more)"
+        head = (
             f"{self.tokens} tokens{about} of {self.available + self.fixed} available, "
             f"{verb}: {len(self.kept)} messages kept, {len(self.edited)} edited, "
             f"{len(self.dropped)} dropped, {len(self.inserted)} added"
-        ]
+        )
+        lines = [head]
         for run in self.runs[:_SHOWN_RUNS]:
             first, last = self.source.id(run.start), self.source.id(run.stop - 1)
             name = first if len(run) == 1 else f"{first} .. {last}"

@@ -74,8 +74,7 @@ class Tally:
     def reach(self, wanted: int, less: Tally | None = None) -> int:
         """How many numbers from the beginning sum up to *wanted* or more.
 
-        All numbers, and those of *less* (as many, none greater than its neighbour here),
-        must be 0 or more. Where all of them do not reach it: one more than there are.
+        All numbers must be 0 or more, and none smaller than its neighbour in *less*.
 
         Args:
             wanted:
@@ -85,7 +84,8 @@ class Tally:
         """
         if wanted <= 0:
             return 0
-        tree, other = self._tree, None if less is None else less._tree
+        tree = self._tree
+        other = None if less is None else less._tree  # noqa: SLF001 - its twin
         size = len(tree)
         at, width = 0, 1 << (size - 1).bit_length()
         while width:

@@ -328,7 +328,7 @@ class Grouping:
 
     def _seat_strays(self, carriers: dict[int, int], twins: dict[int, int]) -> None:
         """Give the results that were not answered on the spot to their steps."""
-        step_of, kinds = self.step_of, self.kinds
+        step_of = self.step_of
         misfits = {problem.message for problem in self.problems}
         for index in sorted((*carriers, *twins)):
             carrier = carriers.get(index)

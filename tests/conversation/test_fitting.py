@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ from turnkeep import (
     ToolCall,
     UnknownMessageError,
 )
-from turnkeep.formats import format_of_model
 from turnkeep.conversation._fitting import SMALL
+from turnkeep.formats import format_of_model
 from turnkeep.model import GenerationStats
 from turnkeep.tokens import Usage, request_counter
 
@@ -59,7 +60,7 @@ def test_the_cut_is_remembered_so_that_the_prefix_stays() -> None:
         assert window.tokens <= 203
         firsts.append(ids(window)[0])
 
-    moves = sum(a != b for a, b in zip(firsts, firsts[1:], strict=False))
+    moves = sum(a != b for a, b in pairwise(firsts))
     # 60 turns of 20 tokens, 80 of 200 freed at a time: one prune in four turns.
     assert 10 <= moves <= 15
 
@@ -225,12 +226,12 @@ def test_a_missed_target_waits_until_the_window_has_grown() -> None:
         turn(chat, nth, size=4)
         pruned.append(chat.fit().plan.pruned)
 
-    # 100 tokens are pinned and 60 is the target: 60 more must come before it tries again.
+    # 100 tokens are pinned, 60 is the target: it waits for 60 more to try again.
     assert sum(pruned) <= 2
 
 
 def test_prices_prune_when_it_has_paid_off() -> None:
-    """r * sum(x - L) >= (w - r) * L since the last prune, L being the target."""
+    """R * sum(x - L) >= (w - r) * L since the last prune, L being the target."""
     prices = Prices(read=0.1, write=1.25)
     chat = talk(Budget(50_003, target=0.2, prices=prices))
     sizes = []

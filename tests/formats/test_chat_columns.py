@@ -26,7 +26,7 @@ ODD: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]},
     {"role": "tool", "tool_call_id": "a", "content": "[turnkeep:error]\nno"},
     {"role": "tool", "tool_call_id": "a", "content": "[turnkeep:interim]\nhalf"},
-    {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": ""}},
+    {"role": "assistant", "function_call": {"name": "f", "arguments": ""}},
     {"role": "function", "name": "f", "content": "r"},
 ]
 

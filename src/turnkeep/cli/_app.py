@@ -10,8 +10,11 @@ import typer
 from .convert import convert
 from .count import count
 from .fit import fit
+from .pending import pending
 from .replay import replay
+from .resolve import resolve
 from .show import show
+from .store import app as store
 
 app = typer.Typer(
     name="turnkeep",
@@ -52,3 +55,6 @@ app.command()(count)
 app.command()(show)
 app.command()(convert)
 app.command()(replay)
+app.command()(pending)
+app.command()(resolve)
+app.add_typer(store)

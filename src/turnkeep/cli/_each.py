@@ -138,7 +138,7 @@ def fit_each(
         TurnkeepError: The first line that fails, with `on_error="raise"`; what was done
             by then is kept for the next run.
     """
-    if output == STDIO or file == STDIO:
+    if STDIO in (output, file):
         reason = "--each needs a FILE and --output FILE, so that it can go on later"
         raise UsageError(reason, "--each")
     try:

@@ -33,7 +33,7 @@ class Observation:
 
     @property
     def error(self) -> float:
-        """How far the expectation was off, as a share of the truth; 0.1 is 10 % over."""
+        """How far the expectation was off; 0.1 is a tenth of the truth too much."""
         observed = self.usage.input_tokens
         return (self.predicted - observed) / observed if observed else 0.0
 

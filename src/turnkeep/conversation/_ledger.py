@@ -55,7 +55,7 @@ class Ledger:
         self._left_out: set[int] = set()  # messages that no window holds
         self._seen = (0, 0)  # misfits and replaced results dealt with so far
 
-    # -- appending -----------------------------------------------------------------------
+    # -- appending --
 
     def append(self, message: Message, known: int = -1, *, count: bool = False) -> int:
         """Add a message that has an id; returns its index.
@@ -134,7 +134,7 @@ class Ledger:
         if step in self.static:
             self.fixed.add(step, change)
 
-    # -- holding ----------------------------------------------------------------------------
+    # -- holding --
 
     def _hold(self, index: int, scope: PinScope) -> None:
         grouping = self.grouping
@@ -168,7 +168,7 @@ class Ledger:
                 if i in self.pins:
                     self._hold(i, self.pins[i])
 
-    # -- changing ------------------------------------------------------------------------
+    # -- changing --
 
     def replace(self, index: int, message: Message) -> None:
         """Put *message* (of the same id) in a message's place."""

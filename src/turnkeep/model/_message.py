@@ -39,7 +39,7 @@ def _aware(
 class Message:
     """One entry of a history.
 
-    A value: compared and hashed by what it says, never changed (`evolve` makes another).
+    A value: compared and hashed by what it says, never changed (see `evolve`).
 
     >>> Message.user("hi") == Message.user("hi")
     True
@@ -160,7 +160,7 @@ class Message:
     def evolve(self, **changes: Any) -> Self:
         """A copy with *changes*; new content clears `token_count` and most of `layout`.
 
-        The layout keeps the name of the format, which says whose the keys in `extra` are.
+        The layout keeps the name of the format, which says whose `extra` is.
         """
         if "content" in changes:
             changes.setdefault("token_count", None)

@@ -13,13 +13,14 @@ from typing import Any, Final
 from turnkeep.errors import Violation
 
 from . import _models
-from ._base import Findings, Policy, Profile, Request, Rule, open_request
-from ._repair import RepairReport, repair_messages
+from ._base import Findings, Policy, Profile, Request, Rule, model_named, open_request
+from ._repair import Close, RepairReport, repair_messages
 from ._repair_content import Change
 
 __all__ = [
     "PROFILES",
     "Change",
+    "Close",
     "Findings",
     "Policy",
     "Profile",
@@ -113,12 +114,8 @@ def check_request(
         FormatError: It is neither a body nor a list.
         ValueError: No profile has that name.
     """
-    if (
-        model is None
-        and isinstance(value, dict)
-        and isinstance(value.get("model"), str)
-    ):
-        model = value["model"]
+    if model is None and isinstance(value, dict):
+        model = model_named(value)
     if not isinstance(profile, Profile):
         profile = get_profile(format, model, profile)
     found = Findings(profile.rules)

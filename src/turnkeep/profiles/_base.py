@@ -284,10 +284,14 @@ def open_request(value: Any, key: str, model: str | None = None) -> Request:
         found = describe(entries) if key in value else "nothing"
         reason = f"a request needs a list under {key!r}, found {found}"
         raise FormatError(reason, f"$.{key}")
-    named = value.get("model")
-    name = model or (named if isinstance(named, str) else None)
     body = value if len(value) > 1 else None
-    return Request(entries, f"$.{key}", body, name)
+    return Request(entries, f"$.{key}", body, model or model_named(value))
+
+
+def model_named(body: Mapping[str, Any]) -> str | None:
+    """The model that a body names, under OpenAI's key or Bedrock's."""
+    named = body.get("model") or body.get("modelId")
+    return named if isinstance(named, str) else None
 
 
 def describe(value: Any) -> str:
