@@ -12,6 +12,7 @@ from .count import count
 from .fit import fit
 from .pending import pending
 from .replay import replay
+from .report import report
 from .resolve import resolve
 from .show import show
 from .store import app as store
@@ -53,6 +54,7 @@ def _main(
 app.command()(fit)
 app.command()(count)
 app.command()(show)
+app.command()(report)
 app.command()(convert)
 app.command()(replay)
 app.command()(pending)

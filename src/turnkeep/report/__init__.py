@@ -5,3 +5,22 @@ agree. The page needs the extra `report` (jinja2); measuring needs nothing.
 """
 
 from __future__ import annotations
+
+from ._figures import Study, figures
+from ._page import ReportUnavailableError, page
+from ._session import Call, Prune, Session, play
+from ._survey import Entry, Survey, survey
+
+__all__ = [
+    "Call",
+    "Entry",
+    "Prune",
+    "ReportUnavailableError",
+    "Session",
+    "Study",
+    "Survey",
+    "figures",
+    "page",
+    "play",
+    "survey",
+]
