@@ -16,12 +16,12 @@ from turnkeep.turns import HIDDEN, SYSTEM, Grouping
 
 Joins: TypeAlias = Literal["nothing", "sides", "results"]
 """What a provider wants as one entry: nothing; neighbours of one side, because roles
-must alternate; or results, and a message with calls with the model's message before."""
+must alternate; or results, and calls with what the model said before."""
 
 
 @attrs.frozen(kw_only=True)
 class Demands:
-    """Plain data, made from a profile's policy; all off: planning costs nothing more."""
+    """Plain data, made from a profile's policy; all off: planning costs no more."""
 
     opener_stays: bool = False
     """A turn's first message goes last of its turn: what is kept of a turn follows its
@@ -61,8 +61,10 @@ NO_DEMANDS = Demands()
 
 
 def core_of(grouping: Grouping, turn: int, demands: Demands) -> tuple[int, ...]:
-    """The steps of a turn that go last of it, and together. Costs the turn's system
-    messages."""
+    """The steps of a turn that go last of it, and together.
+
+    Costs the turn's system messages.
+    """
     steps = grouping.steps_of(turn)
     core: list[int] = []
     if demands.opener_stays:

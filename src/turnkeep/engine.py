@@ -690,7 +690,7 @@ class _Planner:
             case Summarise():
                 self._take_summary(draft, edit)
             case _:  # a third-party strategy is not type-checked
-                reason = f"proposed {edit!r}, which is not an edit"  # type: ignore[unreachable]
+                reason = f"proposed {edit!r}, which is not an edit"
                 raise StrategyError(type(self.strategy).__name__, reason)
 
     def _take_drop(self, draft: Draft, edit: Drop) -> None:
@@ -837,8 +837,8 @@ class _Planner:
             gone += len(draft.drop([step], Cause.LIMIT))
         if gone:
             draft.warnings.append(
-                f"{gone} steps that go last had to go: earlier summaries, and of pinned "
-                "turns all but the pinned step, the question and the last step"
+                f"{gone} steps that go last had to go: earlier summaries, and of "
+                "pinned turns all but the pinned step, the question and the last step"
             )
         if draft.tokens > self.available:
             self._overflow(draft)

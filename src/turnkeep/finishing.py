@@ -88,7 +88,7 @@ def keeps_seals(old: Message, new: Message) -> bool:
 
 
 class Last:
-    """The steps that go last of their turn: proposed early, they wait for the others."""
+    """The steps that go last of their turn: proposed early, they wait for others."""
 
     def __init__(self, history: History) -> None:
         """Nothing waits yet."""
