@@ -67,14 +67,12 @@ class InTurns(Composable):
 
 
 def at_least(
-    minimum: int, *, optional: bool = False
+    minimum: int,
 ) -> Callable[[object, attrs.Attribute[Any], Any], None]:
-    """A validator of whole numbers: not below *minimum*, or `None` where *optional*."""
+    """A validator of whole numbers not below *minimum*."""
 
     def check(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
         del instance
-        if value is None and optional:
-            return
         if isinstance(value, bool) or not isinstance(value, int):
             msg = f"{attribute.name} must be a whole number, not {value!r}"
             raise TypeError(msg)

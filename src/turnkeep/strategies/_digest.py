@@ -71,11 +71,20 @@ def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | No
         tools.update((call.id, call.name) for call in message.tool_calls)
         speakers.append(_speaker(message, tools))
     newest: dict[str, int] = {}
+    shown: set[str] = set()
     for nth in gone:
-        newest.update(dict.fromkeys(referents_of(history.message(nth)).named, nth))
+        found = referents_of(history.message(nth))
+        newest.update(dict.fromkeys(found.named, nth))
+        shown |= found.shown
     names = sorted(
         newest.keys() - kept,
-        key=lambda name: (-used.get(name, -1), -newest[name], name),
+        # What only calls named, the model made up itself: it comes last.
+        key=lambda name: (
+            name not in shown,
+            -used.get(name, -1),
+            -newest[name],
+            name,
+        ),
     )
     count = min(len(names), max(room // 2, 1))
     for _ in range(_TRIES):

@@ -114,7 +114,8 @@ def _values(value: Any) -> set[str]:
     """Referents of a JSON value: short texts count whole, numbers as written."""
     found: set[str] = set()
     for text in _leaves(value):
-        if len(text) <= _LONG and "\n" not in text and len(text) > 1:
+        short = len(text) <= _LONG and "\n" not in text and len(text) > 1
+        if short and not (text.isdigit() and len(text) < 3):
             found.add(text.strip())
         found |= referents_in(text)
     return found

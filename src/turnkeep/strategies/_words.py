@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from turnkeep.model import Json, Message, Text, ToolCall, ToolResult
 
@@ -64,13 +65,23 @@ def terms_in(text: str) -> Iterator[str]:
     ['cancel', 'flight', 'user', 'id', 'mia', 'li']
     """
     for word in _WORD.findall(text):
-        lower = word.lower()
-        if lower not in STOP:
-            yield stem(lower)
-            if lower != word and not word.isupper() and not word.istitle():
-                for part in _JOINED.findall(word):
-                    if len(part) > 2 and len(part) < len(word):
-                        yield stem(part.lower())
+        yield from _terms_of_word(word)
+
+
+@lru_cache(maxsize=1 << 15)
+def _terms_of_word(word: str) -> tuple[str, ...]:
+    """The terms of one word; texts repeat their words, so most are known."""
+    lower = word.lower()
+    if lower in STOP:
+        return ()
+    terms = [stem(lower)]
+    if lower != word and not word.isupper() and not word.istitle():
+        terms += (
+            stem(part.lower())
+            for part in _JOINED.findall(word)
+            if 2 < len(part) < len(word)
+        )
+    return tuple(terms)
 
 
 def _terms(message: Message) -> dict[str, int]:
