@@ -229,7 +229,7 @@ def test_bedrock() -> None:
         "bedrock-runtime",
         region_name="us-east-1",
         aws_access_key_id="x",
-        aws_secret_access_key="x",  # noqa: S106 - no secret: nothing is sent
+        aws_secret_access_key="x",
     )
     spec = {"name": "build", "inputSchema": {"json": PARAMETERS}}
     request = get_format("bedrock").encode_request(HISTORY, [{"toolSpec": spec}])

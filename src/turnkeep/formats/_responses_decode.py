@@ -199,7 +199,7 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         )
         flags, blocks = _flags(blocks)
         detail = "list"
-    elif isinstance(said, dict) and said.get("type") == "computer_screenshot":
+    elif kind == "computer_call_output" and _is_screenshot(said):
         blocks, detail = (decode_part(said, where, "user"),), "part"
     elif key in item:
         blocks, detail = (Json(frozen(said, where)),), "json"
@@ -217,6 +217,10 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         extra=_rest(item, known, path),
         layout=f"{NAME}:{detail}" if detail else NAME,
     )
+
+
+def _is_screenshot(said: Any) -> bool:
+    return isinstance(said, dict) and said.get("type") == "computer_screenshot"
 
 
 def _flags(blocks: tuple[Block, ...]) -> tuple[ResultText, tuple[Block, ...]]:
