@@ -34,6 +34,10 @@ class Demands:
     """A list that ends on an assistant message is refused."""
     system_between: bool = False
     """System text in the list keeps the messages beside it, so that it stands right."""
+    system_after_results: bool = False
+    """Whether it may also stand behind tool results there."""
+    system_first: bool = False
+    """System text may only stand in front of the list, or beside it."""
     joins: Joins = "nothing"
     binds_thinking: bool = False
     """Kept thinking is only valid behind an unchanged prefix."""

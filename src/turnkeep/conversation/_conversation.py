@@ -917,22 +917,21 @@ class Conversation:
                 open_calls = POLICIES[self.pending_policy]
             name = format or self.format
             used = self.tools if tools is None else tools
-            plan = self._fitter.fit(
-                budget,
-                Ask(
-                    name,
-                    self._model,
-                    self.strategy,
-                    used,
-                    self.stand_in_text,
-                    open_calls,
-                    on_overflow,
-                    drop_system,
-                ),
+            ask = Ask(
+                name,
+                self._model,
+                self.strategy,
+                used,
+                self.stand_in_text,
+                open_calls,
+                on_overflow,
+                drop_system,
             )
+            plan = self._fitter.fit(budget, ask)
             messages = self._ledger.messages
             expected = self._fitter.learner.predict(plan.tokens, exact=plan.exact)
-            window = Window(plan, name, used, expected, messages.__getitem__)
+            demands = self._fitter.policy(ask).demands
+            window = Window(plan, name, used, expected, messages.__getitem__, demands)
             self._fitter.watch(window)
             if plan.pruned:
                 self.flush()

@@ -9,15 +9,16 @@ from weakref import ref
 import attrs
 
 from turnkeep.budgets import Budget, share_of
+from turnkeep.demands import Demands
 from turnkeep.engine import Memory, OpenCalls, Overflow, Terms, make_plan
 from turnkeep.errors import Held
 from turnkeep.index import History, Rules
-from turnkeep.model import STAND_IN_TEXT, Message
+from turnkeep.model import STAND_IN_TEXT, Message, Thinking
 from turnkeep.placing import Order, Placement, arrange, runs_of
 from turnkeep.plans import Cause, Inserted, Plan, Run
-from turnkeep.profiles import get_profile
+from turnkeep.profiles import Policy, get_profile
 from turnkeep.strategies import DEFAULT, Strategy
-from turnkeep.turns import OpenCall
+from turnkeep.turns import SYSTEM, OpenCall
 
 from ._desk import CallDesk
 from ._learning import Learner
@@ -27,6 +28,8 @@ from ._quick import Cut, Outcome, cut_of, indexes_from, quick_plan
 
 SMALL = 4_000
 """Tokens below which pruning costs more than it saves (measured on short chats)."""
+
+_SYSTEM = bytes([SYSTEM])
 
 GOAL = 0.6
 """The target of a conversation's budget that names none: few deep cuts are cheaper."""
@@ -105,7 +108,9 @@ class Fitter:
         """Tokens the last window had for messages."""
         self._memory: Memory | None = None
         self._cut: Cut | None = Cut(0)
-        self._places: dict[tuple[str, str | None], Placement] = {}
+        self._policies: dict[tuple[str, str | None], Policy] = {}
+        self._thinks = (0, False)
+        """Messages looked through so far, and whether one of them holds reasoning."""
         self._tools: tuple[Any, str, int] = (None, "", 0)
         self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
         self._windows: list[ref[Window]] = []
@@ -131,6 +136,7 @@ class Fitter:
         self._memory = None
         self._cut = Cut(0)
         self.pace = Pace()
+        self._thinks = (0, False)
 
     def settle(self) -> None:
         """Finish the windows that nobody has looked at, before messages change."""
@@ -182,13 +188,32 @@ class Fitter:
             self._tools = (tools, counter.name, tokens)
         return tokens
 
-    def _placement(self, ask: Ask) -> Placement:
+    def policy(self, ask: Ask) -> Policy:
+        """What the provider of *ask* demands."""
         key = (ask.format_name, ask.model)
-        known = self._places.get(key)
+        known = self._policies.get(key)
         if known is None:
-            known = get_profile(ask.format_name, ask.model).policy.results
-            self._places[key] = known
+            known = get_profile(ask.format_name, ask.model).policy
+            self._policies[key] = known
         return known
+
+    def _placement(self, ask: Ask) -> Placement:
+        return self.policy(ask).results
+
+    def _holds_thinking(self) -> bool:
+        """Whether the history holds reasoning; costs what is new in it."""
+        seen, found = self._thinks
+        messages = self.ledger.messages
+        if seen > len(messages):
+            seen, found = 0, False
+        if not found and seen < len(messages):
+            found = any(
+                isinstance(block, Thinking)
+                for nth in range(seen, len(messages))
+                for block in messages[nth].content
+            )
+        self._thinks = (len(messages), found)
+        return found
 
     def _trigger(self, limits: Limits) -> int:
         """The size above which to prune."""
@@ -214,6 +239,7 @@ class Fitter:
             stand_ins=ask.open_calls == "stand-in",
             stand_in_text=ask.stand_in_text,
             per_message=self._placement(ask) == "after-call",
+            demands=self.policy(ask).demands,
         )
 
     def _plan(
@@ -271,6 +297,8 @@ class Fitter:
         ):
             return None
         calls = ledger.grouping.open_calls
+        if self._needs_more(self.policy(ask).demands, calls):
+            return None
         if not all(map(self.desk.is_awaited, calls)):
             return None
         inserted = self._stand_in_for(calls, ask) if calls else ()
@@ -287,6 +315,32 @@ class Fitter:
         if outcome.pruned or outcome.cut is not cut:
             self._cut, self._memory = outcome.cut, None
         return self._plan_of(outcome, ask, limits, inserted)
+
+    def _needs_more(self, demands: Demands, calls: Sequence[OpenCall]) -> bool:
+        """Whether the provider demands what the sums do not know.
+
+        Costs the calls, the pins and, once, the history.
+        """
+        ledger, grouping = self.ledger, self.ledger.grouping
+        if demands.closer_stays and calls:
+            return True
+        if demands.core and (
+            "step" in ledger.pins.values()
+            or any(
+                grouping.question_of(grouping.turn_of(grouping.step_of[c.message]))
+                is None
+                for c in calls
+            )
+        ):
+            return True
+        if demands.ends_with_user and (
+            {len(grouping) - 1} & grouping.displaced_run
+            or len(grouping) - 1 in grouping.displaced
+        ):
+            return True
+        if demands.system_between and grouping.kinds.lstrip(_SYSTEM).find(SYSTEM) >= 0:
+            return True
+        return demands.thinking and self._holds_thinking()
 
     def _stand_in_for(
         self, calls: Sequence[OpenCall], ask: Ask

@@ -6,9 +6,11 @@ from typing import Any
 
 import attrs
 
-from turnkeep.formats import get_format
+from turnkeep.demands import NO_DEMANDS, Demands
 from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
+
+from ._sending import request_of
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -32,6 +34,9 @@ class Window:
     """The provider's likely figure for it: `tokens`, corrected by what was observed."""
 
     _message: Callable[[int], Message]
+
+    _demands: Demands = NO_DEMANDS
+    """What its provider demands."""
 
     @property
     def tokens(self) -> int:
@@ -57,6 +62,8 @@ class Window:
     def encode(self, format: str | None = None) -> dict[str, Any]:  # noqa: A002
         """A request body in the provider's shape, tools included.
 
+        System text that the provider does not take in its place goes to the front.
+
         Raises:
             ValueError: *format* is not the one that the window was planned for; its
                 tokens and its validity would not hold.
@@ -67,7 +74,7 @@ class Window:
                 f"fit(format={format!r}) for one in that format"
             )
             raise ValueError(msg)
-        return get_format(self.format).encode_request(self.messages, self.tools)
+        return request_of(self.format, self.messages, self.tools, self._demands)
 
     def __len__(self) -> int:
         """Number of messages."""

@@ -138,6 +138,8 @@ class Policy:
             answers_tools=not self.user_after_tool_ok,
             ends_with_user=self.last_user,
             system_between=self.system_places == "after-user",
+            system_after_results=self.results == "after-run",
+            system_first=self.system_places in ("outside", "start"),
             joins=joins,
             binds_thinking=self.binds_thinking,
             thinking_whole=self.thinking_whole_in_open_round,

@@ -1,0 +1,71 @@
+"""The last touches of a request: where system text stands, and what is joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnkeep.demands import Demands
+from turnkeep.formats import get_format
+from turnkeep.formats._neighbours import join_all, joiner_of
+from turnkeep.model import Message, Role
+
+_LISTS = ("messages", "contents")
+"""Keys of the list in the bodies of formats that join entries."""
+
+
+def request_of(
+    name: str, messages: Sequence[Message], tools: Any, demands: Demands
+) -> dict[str, Any]:
+    """A request body of format *name*, as its provider takes it. Linear.
+
+    System text that may not stand where it is goes to the front, in its order.
+    """
+    ordered = _order(messages, demands)
+    body = get_format(name).encode_request(ordered, tools)
+    join = joiner_of(name)
+    if join is not None:
+        for key in _LISTS:
+            if key in body:
+                body[key] = join_all(body[key], join)
+    return body
+
+
+def _order(messages: Sequence[Message], demands: Demands) -> Sequence[Message]:
+    if not demands.system_first and not demands.system_between:
+        return messages
+    lead = 0
+    while lead < len(messages) and messages[lead].role is Role.SYSTEM:
+        lead += 1
+    moved = [
+        nth
+        for nth in range(lead, len(messages))
+        if messages[nth].role is Role.SYSTEM
+        and messages[nth].content
+        and (demands.system_first or not _stands_right(messages, nth, demands))
+    ]
+    if not moved:
+        return messages
+    away = set(moved)
+    return [
+        *messages[:lead],
+        *(messages[nth] for nth in moved),
+        *(m for nth, m in enumerate(messages) if nth >= lead and nth not in away),
+    ]
+
+
+def _stands_right(messages: Sequence[Message], nth: int, demands: Demands) -> bool:
+    """Whether it follows the user's side and precedes the model, or ends the list."""
+    before = after = nth
+    while messages[before].role is Role.SYSTEM:
+        before -= 1
+    while after < len(messages) and messages[after].role is Role.SYSTEM:
+        after += 1
+    role = messages[before].role
+    follows = role is Role.USER or (
+        role is Role.TOOL_RESULT and demands.system_after_results
+    )
+    return follows and (
+        after == len(messages)
+        or messages[after].role in (Role.ASSISTANT, Role.TOOL_CALL)
+    )
