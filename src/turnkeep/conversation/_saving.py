@@ -170,7 +170,7 @@ def _saved_cut(chat: Conversation, memory: Memory, available: int) -> SavedCut:
                 SavedRun(
                     ledger.id(first[start]),
                     ledger.id(first[stop - 1]),
-                    memory.causes[code],
+                    str(memory.causes[code]),
                 )
             )
         start = stop
@@ -178,14 +178,14 @@ def _saved_cut(chat: Conversation, memory: Memory, available: int) -> SavedCut:
         available,
         tuple(runs),
         tuple(
-            SavedEdit(ledger.id(index), cause, content)
+            SavedEdit(ledger.id(index), str(cause), content)
             for index, (content, cause) in memory.replaced.items()
         ),
         tuple(
             SavedInsert(
                 ledger.id(item.after) if item.after >= 0 else None,
                 item.tokens,
-                item.cause,
+                str(item.cause),
                 item.message,
             )
             for item in memory.inserted
