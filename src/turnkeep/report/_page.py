@@ -48,7 +48,7 @@ def page(study: Study) -> str:
     script = _read(here / "templates" / "report.js")
     packed = (here / "vendor" / "echarts.min.js.gz").read_bytes()
     shown = figures(study)
-    return template.render(
+    text = template.render(
         title=study.name,
         policy=policy(style, script),
         style=_raw(style),
@@ -56,11 +56,13 @@ def page(study: Study) -> str:
         charts=b64encode(packed).decode(),
         data=b64encode(_pack(payload(study.survey, shown))).decode(),
         shown=shown,
-        previews=[entry.text for entry in study.survey.entries],
         pinned=list(_places(study.survey, pinned=True)),
         pending=list(_places(study.survey, pinned=False)),
         kinds=KINDS,
     )
+    # Lone surrogates, which no file can hold: in ids and names, say. The messages
+    # themselves are packed and keep theirs.
+    return text.encode(errors="replace").decode()
 
 
 KINDS = {

@@ -229,7 +229,7 @@
     const tip = { renderMode: "richText", confine: true, backgroundColor: colour("sheet"),
       borderColor: colour("line"), textStyle: { color: colour("ink") } };
     return { animation: false, textStyle: { fontFamily: "system-ui, sans-serif", color: colour("ink") },
-      grid: { left: 64, right: 24, top: 40, bottom: 48 },
+      grid: { left: 64, right: 72, top: 40, bottom: 48 },
       legend: { top: 0, textStyle: { color: colour("ink") }, inactiveColor: colour("line") },
       ...extra, tooltip: { ...tip, ...(extra.tooltip ?? {}) } };
   }
@@ -237,29 +237,40 @@
   function fillsOption() {
     const groups = [];
     const children = (rows) => rows.map(({ place, tokens }) => ({
-      name: `${messages[place].id}`, value: tokens, place }));
+      name: `#${messages[place].id}`, value: tokens, place,
+      itemStyle: { color: colour("results"), borderColor: colour("paper"), borderWidth: 0.5 } }));
     for (const tool of data.by_tool) {
       const inside = children(tool.largest);
       const rest = tool.tokens - inside.reduce((sum, child) => sum + child.value, 0);
-      if (rest > 0) inside.push({ name: "others", value: rest, tool: tool.name });
-      groups.push({ name: tool.name, value: tool.tokens, tool: tool.name, children: inside,
-        itemStyle: { color: colour("results") } });
+      if (rest > 0) {
+        inside.push({ name: "others", value: rest, tool: tool.name,
+          itemStyle: { color: colour("results"), borderColor: colour("paper"), borderWidth: 0.5 } });
+      }
+      groups.push({ name: tool.name, value: tool.tokens, tool: tool.name, children: inside });
     }
+    const named = data.by_tool.reduce((sum, tool) => sum + tool.tokens, 0);
+    const other = (data.by_kind.calls ?? 0) + (data.by_kind.results ?? 0) - named;
+    if (other > 0) groups.push({ name: "other tool text", value: other });
+    for (const group of groups) group.itemStyle = { color: colour("results"), borderColor: colour("results") };
     for (const kind of ["system", "user", "assistant", "media", "overhead", "tools"]) {
       if (data.by_kind[kind]) {
         groups.push({ name: KINDS[kind], value: data.by_kind[kind], itemStyle: { color: colour(kind) } });
       }
     }
+    const size = (p) => `${p.name}: ${number(p.value)} tokens`;
+    const within = (p) => (p.treePathInfo.length > 2 ? `${p.treePathInfo[1].name}, ` : "");
     return basis({
-      tooltip: { formatter: (p) => `${p.name}: ${number(p.value)} tokens` },
+      legend: { show: false },
+      tooltip: { formatter: (p) => within(p) + size(p) },
       series: [{ type: "treemap", name: "All", data: groups, roam: false, nodeClick: false,
         breadcrumb: { show: false }, top: 4, bottom: 4, left: 0, right: 0,
-        label: { formatter: (p) => `${p.name}\n${compact(p.value)}`, overflow: "truncate" },
-        upperLabel: { show: true, height: 20, color: "#fff",
-          formatter: (p) => `${p.name}  ${compact(p.value)}`, overflow: "truncate" },
-        itemStyle: { borderColor: colour("paper"), borderWidth: 1, gapWidth: 1 },
-        levels: [{ upperLabel: { show: false }, itemStyle: { gapWidth: 3 } },
-          { colorSaturation: [0.35, 0.6], itemStyle: { gapWidth: 1 } }] }] });
+        label: { color: colour("paper"), lineHeight: 16, overflow: "truncate",
+          formatter: (p) => `${p.name}\n${compact(p.value)}` },
+        upperLabel: { show: true, height: 22, color: colour("paper"), overflow: "truncate",
+          formatter: (p) => `${p.name}  ${compact(p.value)}` },
+        itemStyle: { borderColor: colour("paper"), borderWidth: 0, gapWidth: 1 },
+        levels: [{ upperLabel: { show: false }, itemStyle: { gapWidth: 3, borderWidth: 0 } },
+          { itemStyle: { gapWidth: 1 } }] }] });
   }
 
   function turnsOption() {
