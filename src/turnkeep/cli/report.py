@@ -111,10 +111,9 @@ def report(
         path = "report.html" if output is None else output
         write(path, page(study).encode())
         if path != STDIO and not as_json:
-            shown = figures(study)
             went = "" if study.plan is None else f", {len(study.plan.dropped):,} dropped"
             print(
-                f"{path}: {len(survey.entries):,} messages, {shown['tokens']:,} tokens"
+                f"{path}: {len(survey.entries):,} messages, {survey.total:,} tokens"
                 f"{went}",
                 file=sys.stderr,
             )

@@ -125,11 +125,12 @@ def by_tool(survey: Survey) -> list[dict[str, Any]]:
 def by_turn(survey: Survey) -> list[dict[str, Any]]:
     """What each turn fills, in order; numbers are those of `turnkeep show`."""
     turns: dict[int, dict[str, Any]] = {}
+    first = survey.first_turn
     for place, entry in enumerate(survey.entries):
         row = turns.setdefault(
             entry.turn,
             {
-                "turn": entry.turn + survey.first_turn,
+                "turn": entry.turn + first,
                 "start": place,
                 "messages": 0,
                 "tokens": 0,
@@ -236,11 +237,12 @@ def _overflow(error: BudgetExceededError) -> dict[str, Any]:
 
 
 def _messages(survey: Survey) -> list[dict[str, Any]]:
+    first = survey.first_turn
     return [
         {
             "index": entry.index,
             "id": entry.id,
-            "turn": entry.turn + survey.first_turn,
+            "turn": entry.turn + first,
             "step": entry.step,
             "role": str(entry.role),
             "tokens": entry.tokens,
