@@ -828,7 +828,16 @@ class _Planner:
     # -- what cannot go -------------------------------------------------------------
 
     def _last_resort(self, draft: Draft) -> None:
-        """The rest of pinned turns, oldest first; then there is nothing left."""
+        """Our own messages, then the rest of pinned turns, oldest first; then nothing."""
+        withdrawn = 0
+        while draft.inserted and draft.tokens > self.available:
+            draft.tokens -= draft.inserted.pop().tokens
+            withdrawn += 1
+        if withdrawn:
+            draft.warnings.append(
+                f"{withdrawn} summaries or other additions had to be left out: there is "
+                "no room for them"
+            )
         soft = sorted(self.history.soft)
         gone = 0
         for step in soft:
