@@ -14,6 +14,7 @@ from turnkeep.model import Message, freeze, thaw
 from turnkeep.plans import Inserted
 from turnkeep.serial import dump_messages, load_messages, structure, unstructure
 from turnkeep.stores import CallRecord, Snapshot
+from turnkeep.turns import Grouping
 
 from ._calls import POLICIES, CallNote
 from ._changes import count_of
@@ -339,7 +340,10 @@ def _memory(chat: Conversation, cut: SavedCut, border: int | None = None) -> Mem
         first, last = at(run.first, path), at(run.last, path)
         if last is None:
             continue
-        start = grouping.step_of[border or 0 if first is None else first]
+        if first is None:
+            start = _first_left_out(grouping, grouping.step_of[border or 0])
+        else:
+            start = grouping.step_of[first]
         stop = grouping.step_of[last] + 1
         if run.cause not in causes:
             causes.append(run.cause)
@@ -358,6 +362,13 @@ def _memory(chat: Conversation, cut: SavedCut, border: int | None = None) -> Mem
             place = (border or 0) - 1
         inserted.append(Inserted(place, item.content, item.tokens, item.cause))
     return Memory(bytes(dropped), tuple(causes), replaced, tuple(inserted))
+
+
+def _first_left_out(grouping: Grouping, step: int) -> int:
+    """*step*, or the question before it, which is here for its turn's sake alone."""
+    question = grouping.turn_first[grouping.turn_of(step)]
+    # Anything between the two is held, and then so is the question.
+    return question if question == step - 1 else step
 
 
 def _text(value: Any, path: str) -> str:
