@@ -34,7 +34,7 @@ BRIDGE_END: Final = mark(
 )
 """Stands last where the list would end on the assistant's side."""
 
-_AFTERTHOUGHTS: Final = (bytes([RESULT]), bytes([HIDDEN]))
+_AFTERTHOUGHTS: Final = (bytes([RESULT]), bytes([HIDDEN]), bytes([SYSTEM]))
 """Kinds of a last message that may leave the end to what stands before it."""
 
 
@@ -138,12 +138,16 @@ class History:
         kinds = grouping.kinds
         moved = grouping.displaced if self.rules.per_message else grouping.displaced_run
         last = len(grouping) - 1
-        while last >= 0 and (
-            last in moved or last in self.gone or kinds[last] == HIDDEN
-        ):
+        leaves = False
+        while last >= 0:
+            if last in moved or last in self.gone:
+                leaves = True
+            elif kinds[last] not in (SYSTEM, HIDDEN):
+                break
             last -= 1
         if (
             newest is not None
+            and leaves
             and last >= 0
             and kinds[last] == ASSISTANT
             and grouping.step_of[last] not in self._stand_ins

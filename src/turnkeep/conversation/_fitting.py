@@ -18,13 +18,13 @@ from turnkeep.placing import Order, Placement, arrange, runs_of
 from turnkeep.plans import Cause, Inserted, Plan, Run
 from turnkeep.profiles import Policy, get_profile
 from turnkeep.strategies import DEFAULT, Strategy
-from turnkeep.turns import SYSTEM, OpenCall
+from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
 
 from ._desk import CallDesk
 from ._learning import Learner
 from ._ledger import Ledger
-from ._window import Window
 from ._quick import Cut, Outcome, cut_of, indexes_from, quick_plan
+from ._window import Window
 
 SMALL = 4_000
 """Tokens below which pruning costs more than it saves (measured on short chats)."""
@@ -333,14 +333,21 @@ class Fitter:
             )
         ):
             return True
-        if demands.ends_with_user and (
-            {len(grouping) - 1} & grouping.displaced_run
-            or len(grouping) - 1 in grouping.displaced
-        ):
+        if demands.ends_with_user and self._ends_on_late_result():
             return True
         if demands.system_between and grouping.kinds.lstrip(_SYSTEM).find(SYSTEM) >= 0:
             return True
         return demands.thinking and self._holds_thinking()
+
+    def _ends_on_late_result(self) -> bool:
+        """Whether what stands last is sent further up; costs the run of results."""
+        grouping = self.ledger.grouping
+        last = len(grouping) - 1
+        while last >= 0 and grouping.kinds[last] not in (USER, ASSISTANT):
+            if last in grouping.displaced or last in grouping.displaced_run:
+                return True
+            last -= 1
+        return False
 
     def _stand_in_for(
         self, calls: Sequence[OpenCall], ask: Ask
