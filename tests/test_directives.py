@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnkeep import Message, Text
+from turnkeep import Image, Message, Text
 from turnkeep.directives import directives, reads_like_a_rule
 
 
@@ -63,7 +63,7 @@ def test_user_sentences_are_proposed_oldest_first() -> None:
         Message.user("Never mind the colour.\nFrom now on use metric units."),
         Message.user("Always sign your mails.", id="p", pinned=True),
         Message.user("Always be brief.", id="k", kind="summary"),
-        Message.user([Text("ok")], id="n"),
+        Message.user([Text("ok"), Image(url="https://example.org/a.png")], id="n"),
     ]
 
     found = directives(history, available=1_000, count=words)

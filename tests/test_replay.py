@@ -9,7 +9,9 @@ import pytest
 
 from tests.paths import needs_corpus, read_corpus
 from turnkeep import Budget, FormatError, Message, Prices
-from turnkeep.replay import FULL, SLIDING, Report, named, replay
+from turnkeep.engine import make_plan
+from turnkeep.index import History, Rules
+from turnkeep.replay import FULL, SLIDING, Report, _Log, named, replay
 from turnkeep.strategies import (
     DEFAULT,
     KeepEnds,
@@ -20,6 +22,7 @@ from turnkeep.strategies import (
     Relevance,
 )
 from turnkeep.tokens import Parts
+from turnkeep.turns import Grouping
 
 
 class Words:
@@ -182,6 +185,16 @@ def test_a_replay_never_depends_on_chance() -> None:
     assert run(shop(), 60, strategies=strategies) == run(
         shop(), 60, strategies=strategies
     )
+
+
+def test_a_plan_of_a_replay_applies_to_its_log() -> None:
+    """The log is a source like any other: a plan names its messages and its window."""
+    messages = [Message.user("one two", id="a"), Message.assistant("fine")]
+    log = _Log(messages, Words())
+    made = make_plan(History(Grouping(log.entries), log, Rules()), Budget(10))
+
+    assert made.apply(messages) == messages
+    assert made.kept.ids == ("a", "1")
 
 
 # -- recorded sessions ---------------------------------------------------------------

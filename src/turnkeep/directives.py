@@ -32,13 +32,15 @@ _RULES = re.compile(
     | {_LEAD}(?:always|never)\s+(?!mind\b|an?\b|the\b|be+n?\b|had\b)[a-z]+
     | \bmust[ ](?:always|never)\b
     | \byou[ ](?:must|should|shall|may|can)[ ](?:always|never|only|not[ ]ever)\b
-    | \b(?:make[ ]sure|be[ ]sure|ensure)\b[^.!?\n]{{0,40}}\b(?:always|never|every|each)\b
+    | \b(?:make[ ]sure|be[ ]sure|ensure)\b[^.!?\n]{{0,40}}
+      \b(?:always|never|every|each)\b
     | \b(?:do[ ]not|don't|dont)[ ](?:ever|at[ ]any[ ](?:time|point))\b
     | \b(?:do[ ]not|don't|dont)[ ][^.!?\n]{{1,80}}
       \b(?:without[ ](?:asking|my|first)|unless[ ](?:i|you|we|asked|told))\b
     | \b(?:every[ ]time|whenever|each[ ]time)[ ](?:you|i|we)\b
     | \b(?:my|our)[ ](?:preference|rule|convention|policy)[ ]is\b
-    | \bi(?:'d|[ ]would)?[ ](?:always[ ])?prefer[ ](?:that[ ])?(?:you|all|every|answers)\b
+    | \bi(?:'d|[ ]would)?[ ](?:always[ ])?prefer[ ](?:that[ ])?
+      (?:you|all|every|answers)\b
     | \b(?:use|write|answer|reply|respond|speak|format)\b[^.!?\n]{{0,40}}
       \b(?:always|only[ ]in|in[ ]all|for[ ]all|from[ ]here)\b
     """,

@@ -208,7 +208,7 @@ def check(
     try:
         made = decide(history, budget, make(), pinned=pins)
     except BudgetExceededError as error:
-        assert error.smallest > size  # noqa: PT017 - most budgets raise nothing
+        assert error.smallest > size
         budget = Budget(error.smallest)
         made = decide(history, budget, make(), pinned=pins)
     window = window_of(made, history)

@@ -21,7 +21,7 @@ from turnkeep.strategies import (
     Superseded,
     TruncateToolResults,
 )
-from turnkeep.strategies._clear import PLACEHOLDER
+from turnkeep.strategies._clear import PLACEHOLDER, _without_input
 from turnkeep.strategies._shorten import beginning, shorten, split
 
 GONE = f"{CLEARED}\ngone"
@@ -208,6 +208,20 @@ def test_signed_arguments_are_never_cleared(asking: list[Any]) -> None:
     assert [e.cause for e in made.edited] == ["cleared"]
 
 
+def test_a_call_that_another_edit_changed_is_left_alone() -> None:
+    asking = Message.assistant(tool_calls=[ToolCall("a", "f", '{"x": 1}')])
+
+    assert _without_input(asking, ToolCall("a", "f", '{"x": 2}')) is asking
+
+
+def test_what_is_cleared_already_is_not_cleared_again() -> None:
+    history = [*turns(2), *tool("a", GONE), *tool("b", sized(50)), *tool("c", "x")]
+
+    assert list(
+        decide(history, 25, ClearToolResults(1, placeholder="x")).edited.ids
+    ) == ["r-b"]
+
+
 def test_an_edit_that_does_not_shrink_is_refused_visibly() -> None:
     made = decide(loop(3, 50), 55, ClearToolResults(1), on_overflow="send")
 
@@ -276,6 +290,7 @@ def test_short_marked_and_mixed_results_are_left_alone() -> None:
 
 def test_what_no_marker_fits_is_left_alone() -> None:
     assert shorten("x" * 400, 100, 3, 0.5, lambda text: len(text) // 4) is None
+    assert shorten("x" * 400, 100, 90, 0.5, lambda text: len(text) * 9) is None
 
 
 def test_a_counter_without_order_ends_all_the_same() -> None:

@@ -16,6 +16,7 @@ from turnkeep.model import DIGEST, SUMMARY, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
 from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarise
 from turnkeep.strategies._calling import LOOP, SummariserError, call
+from turnkeep.strategies._summarise import _level
 
 
 class Writer:
@@ -190,6 +191,12 @@ def test_the_oldest_are_left_out_of_a_very_long_input_but_not_the_summary() -> N
     assert sum(map(tokens_of, writer.given[1])) <= 100
     assert writer.given[1][0].kind == "summary"
     assert len(writer.given[0]) < 18
+
+
+def test_the_level_to_cut_to_shares_the_room() -> None:
+    assert _level([10, 50, 90], 100) == 45
+    assert _level([10, 20], 100) == 100
+    assert _level([50, 50], 1) == 1
 
 
 def test_one_call_a_fit_at_most() -> None:
@@ -369,3 +376,14 @@ def test_the_earlier_marker_is_not_doubled() -> None:
 
     assert marker_of(sent[0].text) == SUMMARY
     assert marker_of(unmark(sent[0].text)) is None
+
+
+def test_a_summary_that_there_is_no_room_for_is_left_out() -> None:
+    """What must stay fills the budget: no error because of what is ours."""
+    history = [*turns(20, 20), Message.user(sized(50), id="now")]
+
+    made = decide(history, 50, Summarise(Writer(), max_tokens=20))
+
+    assert list(made.dropped.ids) == ["u0", "u1"]
+    assert not made.inserted
+    assert any("left out" in warning for warning in made.warnings)
