@@ -12,7 +12,7 @@ PAYLOADS = (
     "</script><script>window.pwned = 1</script>",
     "</title></style><script>window.pwned = 2</script>",
     "<img src=x onerror='window.pwned = 3'>",
-    "\" onmouseover=\"window.pwned = 4\" x='",
+    '" onmouseover="window.pwned = 4" x=\'',
     "' autofocus onfocus='window.pwned = 5' x=\"",
     "--><svg/onload=window.pwned=6><!--",
     "\u2028window.pwned = 7\u2029//\nwindow.pwned = 8",
@@ -90,7 +90,9 @@ def _length(body: Any) -> int:
     return max((len(v) for v in body.values() if isinstance(v, list)), default=0)
 
 
-def opened(body: Any, name: str = "chat.json", format_name: str | None = None) -> Request:
+def opened(
+    body: Any, name: str = "chat.json", format_name: str | None = None
+) -> Request:
     """*body* as the command line opens a file."""
     return load(Source(name, body, size=0), format_name, None)
 

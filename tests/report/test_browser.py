@@ -256,7 +256,9 @@ def test_hostile_messages_do_nothing(show: Open) -> None:
     report = show(written(hostile(), 4_000, name=f"{PAYLOADS[1]}.json"))
     page = report.page
 
-    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    page.evaluate(
+        "document.querySelectorAll('details').forEach(d => { d.open = true })"
+    )
     page.wait_for_timeout(300)
     for payload in PAYLOADS[:6]:
         report.search(payload)
@@ -270,7 +272,9 @@ def test_hostile_messages_do_nothing(show: Open) -> None:
         chart.hover(position={"x": x, "y": 120})
 
     assert page.evaluate("window.pwned") is None
-    assert page.query_selector_all("#list img, #list iframe, #list svg, main script") == []
+    assert (
+        page.query_selector_all("#list img, #list iframe, #list svg, main script") == []
+    )
     shown = page.inner_text("#list")
     assert "window.pwned = 1" in shown
     report.assert_quiet()

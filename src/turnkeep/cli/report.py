@@ -16,7 +16,7 @@ from turnkeep.report import Study, figures, page, play
 
 from . import _options as options
 from ._files import STDIO, read_one, write
-from ._guard import guarded
+from ._guard import DOES_NOT_FIT, guarded
 from ._json import dumps
 from ._request import Request, load
 
@@ -111,7 +111,9 @@ def report(
         path = "report.html" if output is None else output
         write(path, page(study).encode())
         if path != STDIO and not as_json:
-            went = "" if study.plan is None else f", {len(study.plan.dropped):,} dropped"
+            went = (
+                "" if study.plan is None else f", {len(study.plan.dropped):,} dropped"
+            )
             print(
                 f"{path}: {len(survey.entries):,} messages, {survey.total:,} tokens"
                 f"{went}",
@@ -119,8 +121,10 @@ def report(
             )
     if as_json:
         print(dumps(figures(study), indent=2).decode(), end="")
-    elif study.overflow is not None:
-        # The page says so too; whoever runs this in a script needs the exit code.
+    if study.overflow is not None:
+        # The page and the figures say so too; a script needs the exit code.
+        if as_json:
+            raise typer.Exit(DOES_NOT_FIT)
         raise study.overflow
 
 

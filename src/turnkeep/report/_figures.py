@@ -44,7 +44,10 @@ class Study:
 
 
 def figures(study: Study) -> dict[str, Any]:
-    """Every figure of a page. Linear in the messages, and in those held at each prune."""
+    """Every figure of a page.
+
+    Linear in the messages, and in those that are held at each prune.
+    """
     survey = study.survey
     return {
         "turnkeep_report": VERSION,

@@ -1,0 +1,84 @@
+"""Tests for `turnkeep report`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import EXAMPLE, run, save
+
+
+def test_writes_one_private_page(tmp_path: Path) -> None:
+    """The page is whole, for its owner alone, and the line says what is in it."""
+    page = tmp_path / "report.html"
+
+    result = run("report", EXAMPLE, "-n", "3500", "--pin", "1", "-o", page)
+
+    assert result.exit_code == 0, result.stderr
+    assert page.read_text().endswith("</html>")
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert "dropped" in result.stderr
+    assert result.stdout == ""
+
+
+def test_goes_to_report_html_unless_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And without a budget it only shows what fills the window."""
+    monkeypatch.chdir(tmp_path)
+
+    result = run("report", EXAMPLE)
+
+    assert result.exit_code == 0
+    assert result.stderr.startswith("report.html: ")
+    assert "dropped" not in result.stderr
+    assert 'id="plan"' not in (tmp_path / "report.html").read_text()
+
+
+def test_to_stdout() -> None:
+    """`-` is stdout, and nothing else is said."""
+    result = run("report", EXAMPLE, "-o", "-")
+
+    assert result.stdout.startswith("<!doctype html>")
+    assert result.stderr == ""
+
+
+def test_json_has_the_figures_and_writes_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One JSON document with plan and session, no message text."""
+    monkeypatch.chdir(tmp_path)
+
+    result = run("report", EXAMPLE, "-n", "3500", "--json")
+
+    shown = json.loads(result.stdout)
+    assert shown["plan"]["tokens"] <= 3_500
+    assert shown["session"]["prunes"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_strategies_are_compared(tmp_path: Path) -> None:
+    """Those named, beside never trimming and the sliding window."""
+    page = tmp_path / "report.html"
+    options = ("--compare", "largest-first", "--compare", "default")
+
+    result = run("report", EXAMPLE, "-n", "3500", *options, "-o", page, "--json")
+
+    outcomes = json.loads(result.stdout)["replay"]["outcomes"]
+    names = [outcome["name"] for outcome in outcomes]
+    assert names == ["no trimming", "sliding window", "largest-first", "default"]
+    assert "Strategies compared" in page.read_text()
+
+
+def test_what_does_not_fit_is_on_the_page_and_an_error(tmp_path: Path) -> None:
+    """The page explains it; scripts see code 3."""
+    file = save(tmp_path / "chat.json", [{"role": "user", "content": "why " * 99}])
+    page = tmp_path / "report.html"
+
+    result = run("report", file, "-n", "20", "-o", page, "-f", "openai")
+
+    assert result.exit_code == 3
+    assert "It does not fit" in page.read_text()
+    told = run("report", file, "-n", "20", "-f", "openai", "--json")
+    assert told.exit_code == 3
+    assert json.loads(told.stdout)["overflow"]["smallest"] > 20
