@@ -1,0 +1,243 @@
+"""Every promised speed, as a ratio in one run against what a user would otherwise do.
+
+``pytest benchmarks/bench_promises.py`` prints the table; ``--benchmark-disable`` runs
+the same on small histories and checks the results only. Times never fail a run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import turnkeep
+from benchmarks._tools import (
+    Floor,
+    agent_log,
+    alternate,
+    each,
+    openai_chat,
+    promise,
+    spent,
+    weighed,
+)
+from turnkeep import Budget, Conversation, Message, Text, ToolCall, ToolResult
+from turnkeep.tokens import TiktokenCounter, request_counter, text_counter
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "openai.jsonl.gz"
+LIMIT = 32_000
+
+
+def roles_and_pairs(chat: list[dict[str, Any]]) -> int:
+    """The least anybody has to read: roles, and which result answers which call."""
+    waiting: dict[str, int] = {}
+    pairs = 0
+    for nth, entry in enumerate(chat):
+        role = entry["role"]
+        if role == "assistant":
+            for call in entry.get("tool_calls") or ():
+                waiting[call["id"]] = nth
+        elif role == "tool":
+            pairs += waiting.pop(entry["tool_call_id"], None) is not None
+    return pairs
+
+
+def bench_cold_fit(timed: bool) -> None:
+    """100,000 raw messages to 8,000 tokens; then ten times as many."""
+    small, large = (100_000, 1_000_000) if timed else (200, 2_000)
+    chat = openai_chat(small)
+
+    def fit() -> Any:
+        return turnkeep.fit(chat, max_tokens=8_000, model="gpt-4o")
+
+    assert fit()[-1] is chat[-1]
+    cold, bare = alternate(fit, lambda: roles_and_pairs(chat))
+    promise(f"cold fit of {small:,} / a pass over roles and pairs", 4, cold / bare)
+    promise(f"cold fit of {small:,} messages", 60, cold * 1_000, "ms")
+    huge = openai_chat(large)
+    longer = spent(
+        lambda: turnkeep.fit(huge, max_tokens=8_000, model="gpt-4o"), rounds=3
+    )
+    promise(f"cold fit of {large:,} / of {small:,}", 12, longer / cold)
+
+
+def bench_counted_fit(timed: bool) -> None:
+    """A first fit of a Conversation with counts at hand."""
+    chat = Conversation(budget=Budget(8_000), model="gpt-4o")
+    chat.extend(weighed(100_000 if timed else 400))
+
+    def fit() -> list[Message]:
+        chat._fitter.forget()  # noqa: SLF001 - every round is a first one
+        return list(chat.fit().messages)
+
+    assert fit()
+    promise("first fit of 100,000 counted messages", 1, spent(fit) * 1_000, "ms")
+
+
+def counted_by_hand(count: Callable[[str], int]) -> Callable[[Message], int]:
+    """What somebody writes who counts each message by its parts."""
+
+    def tokens(message: Message) -> int:
+        total = 4
+        for block in message.content:
+            if isinstance(block, Text):
+                total += count(block.text)
+            elif isinstance(block, ToolCall):
+                total += count(block.name) + count(block.text) + count(block.id or "")
+            elif isinstance(block, ToolResult):
+                total += count(block.text) + count(block.tool_call_id or "")
+        return total
+
+    return tokens
+
+
+@pytest.mark.parametrize("kind", ["tiktoken", "default"])
+def bench_agent_loop(timed: bool, kind: str) -> None:
+    """2,000 steps at 32k on a growing log: append a call and a result, fit, list."""
+    counter = TiktokenCounter() if kind == "tiktoken" else text_counter("gpt-4o")
+    name = "tiktoken" if kind == "tiktoken" else repr(counter).partition("(")[0]
+    log = agent_log(2_000 if timed else 50)
+    count = counted_by_hand(counter.count)
+    count(log[0][0])
+
+    def floor() -> list[Any]:
+        hand = Floor(count, LIMIT)
+        window: list[Any] = []
+        for said, answer in log:
+            hand.append(said)
+            hand.append(answer)
+            window = hand.window()
+        return window
+
+    def loop(encode: bool) -> Any:
+        chat = Conversation(
+            budget=Budget(LIMIT), model="gpt-4o", token_counter=counter
+        )
+        chat.user("Do what is asked.")
+        made: Any = None
+        for said, answer in log:
+            chat.append(said)
+            chat.append(answer)
+            window = chat.fit()
+            made = window.encode()["messages"] if encode else window.messages
+        return made
+
+    assert len(loop(encode=False)) == len(loop(encode=True))
+    bare, listed, encoded = alternate(
+        floor, lambda: loop(encode=False), lambda: loop(encode=True), rounds=3
+    )
+    promise(f"agent loop / floor by hand ({name})", 1.5, listed / bare)
+    promise(f"agent loop with encoding / floor by hand ({name})", 2, encoded / bare)
+
+
+def grown(length: int) -> Conversation:
+    """A conversation of that length, counted, with a window made."""
+    chat = Conversation(budget=Budget(LIMIT), model="gpt-4o")
+    chat.extend(weighed(length))
+    _ = chat.fit().messages
+    return chat
+
+
+def steady(chat: Conversation, rounds: int) -> tuple[float, float, float]:
+    """Microseconds of an append, a fit and a list at the median, tokens given."""
+    new = weighed(rounds)
+    times: list[tuple[float, float, float]] = []
+    for start in range(0, rounds, rounds // 5):
+        adds, fits, lists = [], [], []
+        for message in islice(new, start, start + rounds // 5):
+            adds.append(each([lambda m=message: chat.append(m)]))  # type: ignore[misc]
+            fits.append(each([chat.fit]))
+            window = chat.fit()
+            lists.append(each([lambda w=window: w.messages]))  # type: ignore[misc]
+        adds.sort()
+        fits.sort()
+        lists.sort()
+        middle = len(adds) // 2
+        times.append((adds[middle], fits[middle], lists[middle]))
+    return min(t[0] for t in times), min(t[1] for t in times), min(t[2] for t in times)
+
+
+def bench_lengths(timed: bool) -> None:
+    """What an operation costs at 1,000 and at 1,000,000 messages."""
+    short, long = (1_000, 1_000_000) if timed else (100, 1_000)
+    rounds = 2_000 if timed else 20
+    small = steady(grown(short), rounds)
+    chat = grown(long)
+    large = steady(chat, rounds)
+    for nth, what in enumerate(("append", "fit")):
+        promise(f"{what}, tokens given, at {short:,} messages", 10, small[nth], "us")
+        promise(f"{what}, tokens given, at {long:,} messages", 10, large[nth], "us")
+        promise(f"{what} at {long:,} / at {short:,}", 1.5, large[nth] / small[nth])
+    middle(chat, long // 2)
+
+
+def middle(chat: Conversation, at: int) -> None:
+    """Late results, edits and pins in the middle of a long history."""
+    ids = [message.id or "" for message in chat.messages[at : at + 240 : 4]]
+    edits = [
+        lambda i=i: chat.edit(i, content="changed", token_count=21)
+        for i in ids[:20]
+    ]
+    promise("edit in the middle of it", 50, each(edits), "us")
+    pins: list[Callable[[], object]] = [lambda i=i: chat.pin(i) for i in ids[20:40]]
+    promise("pin there (a turn of 3 steps)", 56, each(pins), "us")
+
+
+def bench_late_result(timed: bool) -> None:
+    """Results that arrive for calls in the middle of a long history."""
+    total = 1_000_000 if timed else 400
+    messages = weighed(total)
+    at = total // 2
+    messages[at:at] = [
+        Message.assistant("", tool_calls=[ToolCall(f"late{n}", "x", "{}")], token_count=9)
+        for n in range(20)
+    ]
+    chat = Conversation(budget=Budget(LIMIT), model="gpt-4o")
+    chat.extend(messages)
+    _ = chat.fit().messages
+
+    results = [
+        Message.tool_result(f"late{n}", "here", token_count=12) for n in range(20)
+    ]
+    late: list[Callable[[], object]] = [lambda r=r: chat.append(r) for r in results]
+    promise(f"late result in the middle of {total:,}", 50, each(late), "us")
+    assert not chat.pending
+
+
+def corpus() -> Iterator[Message]:
+    """Recorded messages, or made ones where there is no corpus beside the checkout."""
+    if CORPUS.exists():
+        with gzip.open(CORPUS, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                yield from Conversation.from_messages(
+                    json.loads(line)["body"], format="openai", model="gpt-4o"
+                )
+    else:
+        for pair in agent_log(2_000):
+            yield from pair
+
+
+def bench_append(timed: bool) -> None:
+    """Appending recorded messages against counting them by their parts."""
+    messages = [
+        message.evolve(id=None) for message in islice(corpus(), 4_000 if timed else 100)
+    ]
+    counter = request_counter(model="gpt-4o", text=TiktokenCounter())
+    counter.message(messages[0])
+
+    def append() -> int:
+        chat = Conversation(model="gpt-4o", token_counter=counter)
+        for message in messages:
+            chat.append(message)
+        return len(chat)
+
+    assert append() == len(messages)
+    added, counted = alternate(
+        append, lambda: [counter.parts(message) for message in messages]
+    )
+    promise("append / counting it by its parts (recorded messages)", 1.3, added / counted)
