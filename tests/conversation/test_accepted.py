@@ -40,8 +40,8 @@ def play(chat: Conversation, data: st.DataObject) -> None:
             made.append(ToolCall(f"more{len(chat):05d}", "look", {}))
         _ask(chat)
         # DeepSeek wants the reasoning behind every call.
-        thought = (Thinking("hm"),) if chat.format == "deepseek" else ()
-        chat.append(Message("assistant", (*thought, Text("I look."), *made)))
+        hum = (Thinking("hm"),) if chat.format == "deepseek" else ()
+        chat.append(Message("assistant", (*hum, Text("I look."), *made)))
     elif move in ("resolve", "defer") and waiting:
         call_id = data.draw(st.sampled_from(waiting))
         open_ids = [call.id for call in chat.pending]

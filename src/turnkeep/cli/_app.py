@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from .check import check
 from .convert import convert
 from .count import count
+from .diff import diff
 from .fit import fit
 from .pending import pending
+from .repair import repair
 from .replay import replay
 from .report import report
 from .resolve import resolve
@@ -55,6 +58,9 @@ app.command()(fit)
 app.command()(count)
 app.command()(show)
 app.command()(report)
+app.command()(diff)
+app.command()(check)
+app.command()(repair)
 app.command()(convert)
 app.command()(replay)
 app.command()(pending)

@@ -1,0 +1,109 @@
+"""`turnkeep repair`: mend a history that no provider would take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from turnkeep import api
+from turnkeep.errors import UnknownCallError
+from turnkeep.profiles import Change, RepairReport
+
+from . import _options as options
+from ._draw import stderr_console
+from ._files import STDIO, UsageError, encode, read_one, write
+from ._guard import guarded
+from ._json import dumps
+from ._request import load
+
+
+@guarded
+def repair(
+    file: options.File,
+    model: options.Model = None,
+    format_name: options.FormatName = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the mended history goes, whole or not at all. `.gz` packs it; "
+            "`-` is stdout.",
+        ),
+    ] = STDIO,
+    close: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--close",
+            metavar="ID",
+            help="Give up this open call: it gets an error result that says so. Once a "
+            "call, or `all`.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be mended.")
+    ] = False,
+    as_json: options.AsJson = False,
+    debug: options.Debug = False,  # noqa: ARG001 - read by the guard
+) -> None:
+    """Mend what no provider would take: little, and with a report.
+
+    Results without their call and second results go, results move to their call,
+    emptied messages and lone reasoning go. Pinned messages, open calls that you do not
+    `--close` and everything valid are left alone; mending again changes nothing.
+
+    For example:
+
+    * `turnkeep repair chat.json --dry-run`
+    * `turnkeep repair chat.json --close all -o mended.json`
+    """
+    source = read_one(file)
+    request = load(source, format_name, model)
+    ids = tuple(close or ())
+    try:
+        mended, report = api.repair(
+            source.value,
+            close="all" if ids == ("all",) else ids,
+            format=request.format.name,
+            model=request.model,
+        )
+    except UnknownCallError as error:
+        raise UsageError(str(error), "--close") from None
+    if as_json:
+        made: dict[str, Any] = _report(report)
+        if not dry_run and output == STDIO:
+            made["value"] = mended
+        elif not dry_run:
+            write(output, encode(source, mended))
+        write(STDIO, dumps(made, indent=2))
+        return
+    if not dry_run:
+        write(output, encode(source, mended))
+    console = stderr_console()
+    count = len(report.changes)
+    what = f"{count} change{'s' * (count != 1)}" if count else "nothing to mend"
+    console.print(f"{source.name}: {what}", highlight=False, markup=False)
+    for change in report.changes[:20]:
+        console.print(f"  {change}", soft_wrap=True, highlight=False, markup=False)
+    if count > 20:
+        console.print(f"  ... and {count - 20} more; --json lists them all")
+
+
+def _report(report: RepairReport) -> dict[str, Any]:
+    return {
+        "changed": report.changed,
+        "changes": [_entry(change) for change in report.changes],
+    }
+
+
+def _entry(change: Change) -> dict[str, Any]:
+    return {
+        "action": change.action,
+        "index": change.index,
+        "id": change.id,
+        "reason": change.reason,
+        "call_id": change.call_id,
+    }
