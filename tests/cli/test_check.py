@@ -80,8 +80,8 @@ def test_soft_rules_with_strict(tmp_path: Path) -> None:
 
 def test_edit_rules_with_original(tmp_path: Path) -> None:
     """What only the comparison shows."""
-    reasoned = {"role": "assistant", "content": "", "reasoning_content": "because"}
-    before = [
+    reasoned: dict[str, Any] = {"role": "assistant", "content": "", "reasoning_content": "because"}
+    before: list[dict[str, Any]] = [
         {"role": "user", "content": "hi"},
         {**reasoned, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": "done"},
