@@ -450,7 +450,12 @@ class _Planner:
         else:
             draft.tokens = -1
         if self._limited or self.strategy not in (DEFAULT, OLDEST):
-            pruned = self._prune_by_edits(draft)
+            earlier = tuple(item.message for item in draft.inserted)
+            if memory is not None and self._is_over(draft):
+                # The prefix changes anyway, so the strategy chooses anew: what is
+                # needed again may come back, and additions are written anew.
+                draft = Draft(history, -1)
+            pruned = self._prune_by_edits(draft, earlier)
         elif memory is not None and draft.tokens <= self.trigger:
             pruned = False
         else:
@@ -580,16 +585,20 @@ class _Planner:
 
     # -- any strategy ------------------------------------------------------------
 
-    def _prune_by_edits(self, draft: Draft) -> bool:
+    def _is_over(self, draft: Draft) -> bool:
+        return draft.tokens > self.trigger or not self._within_limits(draft)
+
+    def _prune_by_edits(self, draft: Draft, earlier: Sequence[Message] = ()) -> bool:
         history = self.history
         if draft.tokens < 0:
             draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
-        if draft.tokens <= self.trigger and self._within_limits(draft):
+        if not self._is_over(draft):
             return False
         view = history.view(
             available=self.available, target=self.target, progress=draft
         )
         view.claims = self._claims
+        view.earlier = tuple(earlier)
         # A strategy that never ends must not hang the caller.
         limit = 1_000 + 20 * len(history.grouping)
         target = self.target

@@ -537,6 +537,8 @@ class HistoryView:
         self._progress = progress
         self.claims: set[str] = set()
         """Names of what may happen once a plan, such as a call of a summariser."""
+        self.earlier: tuple[Message, ...] = ()
+        """Messages of ours that a conversation's last window held: a summary, ..."""
         self.available = available
         """Tokens the budget leaves for messages."""
         self.target = target

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from tests.strategies.views import decide, gone, sized, tokens_of, tool, turns, window
-from turnkeep import BudgetExceededError, Image, Message, Text
+from turnkeep import (
+    Budget,
+    BudgetExceededError,
+    Conversation,
+    Image,
+    Message,
+    Text,
+)
 from turnkeep.model import DIGEST, SUMMARY, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
 from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarise
@@ -387,3 +394,88 @@ def test_a_summary_that_there_is_no_room_for_is_left_out() -> None:
     assert list(made.dropped.ids) == ["u0", "u1"]
     assert not made.inserted
     assert any("left out" in warning for warning in made.warnings)
+
+
+# -- in a conversation ---------------------------------------------------------------
+
+
+def talk(conversation: Conversation, turns_: range) -> list[Message]:
+    """A question and an answer each turn; returns the last window."""
+    sent: list[Message] = []
+    for nth in turns_:
+        conversation.user(f"question {nth} about order_{nth} " * 4)
+        sent = list(conversation.fit().messages)
+        conversation.assistant(f"answer {nth} " * 10)
+    return sent
+
+
+def test_a_conversation_has_one_summary_that_grows() -> None:
+    writer = Writer()
+    chat = Conversation(
+        budget=Budget(600, target=0.6),
+        model="gpt-4o",
+        strategy=Summarise(writer, max_tokens=60),
+    )
+
+    sent = talk(chat, range(60))
+
+    assert [m.kind for m in sent].count("summary") == 1
+    assert sent[0].kind == "summary"
+    assert len(writer.given) > 1
+    assert all(given[0].kind == "summary" for given in writer.given[1:])
+    ids = [m.id for m in chat.messages]
+    sources = sent[0].metadata["sources"]
+    assert list(sources) == ids[: len(sources)]
+
+
+def test_a_saved_conversation_goes_on_from_its_summary() -> None:
+    writer, later = Writer(), Writer("Later")
+    chat = Conversation(
+        budget=Budget(600, target=0.6),
+        model="gpt-4o",
+        strategy=Summarise(writer, max_tokens=60),
+    )
+    talk(chat, range(30))
+
+    again = Conversation.from_json(
+        chat.to_json(), strategy=Summarise(later, max_tokens=60)
+    )
+    talk(again, range(30, 60))
+
+    assert later.given[0][0].kind == "summary"
+    assert "They spoke." in later.given[0][0].text
+
+
+def test_a_conversation_has_one_digest() -> None:
+    chat = Conversation(
+        budget=Budget(800, target=0.6),
+        model="gpt-4o",
+        strategy=Digest(0.2) | LargestFirst(),
+    )
+
+    sent = talk(chat, range(60))
+
+    assert [m.kind for m in sent].count("digest") == 1
+
+
+def test_an_async_summariser_of_a_conversation_runs_on_its_loop() -> None:
+    loops: list[object] = []
+
+    async def write(_messages: Sequence[Message]) -> str:
+        loops.append(asyncio.get_running_loop())
+        return "They spoke."
+
+    async def main() -> object:
+        chat = Conversation(
+            budget=Budget(300, target=0.6),
+            model="gpt-4o",
+            strategy=Summarise(write, max_tokens=60),
+        )
+        for nth in range(10):
+            chat.user(f"question {nth} about order_{nth} " * 4)
+            chat.assistant(f"answer {nth} " * 10)
+        chat.user("and now?")
+        await chat.afit()
+        return asyncio.get_running_loop()
+
+    assert [asyncio.run(main())] == loops

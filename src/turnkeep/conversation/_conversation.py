@@ -35,6 +35,7 @@ from turnkeep.plans import Plan
 from turnkeep.serial import dumps, loads, write_atomic
 from turnkeep.stores import CallRecord, Change, Pin, Row, Snapshot, Store
 from turnkeep.strategies import Strategy
+from turnkeep.strategies._calling import LOOP
 from turnkeep.tokens import (
     RequestCounter,
     TextCounter,
@@ -940,8 +941,17 @@ class Conversation:
         return window
 
     async def afit(self, budget: Budget | None = None, **options: Any) -> Window:
-        """The same as `fit`, without blocking the event loop."""
-        return await asyncio.to_thread(self.fit, budget, **options)
+        """The same as `fit`, without blocking the event loop.
+
+        An async summariser runs on this loop. Until this returns the conversation is
+        locked: another of its methods, called on the loop itself, would stop both.
+        """
+        # Copied into the thread by to_thread, so that a summariser finds its way back.
+        token = LOOP.set(asyncio.get_running_loop())
+        try:
+            return await asyncio.to_thread(self.fit, budget, **options)
+        finally:
+            LOOP.reset(token)
 
     def refit(self, budget: Budget | None = None, **options: Any) -> Window:
         """Forget the cut and fit again from the whole history."""

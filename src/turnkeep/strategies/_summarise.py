@@ -168,6 +168,8 @@ class Summarise(Composable):
         given = list(sources[known:])
         if known:
             given.insert(0, _message(text, (), ()))
+        else:
+            given = _after(history.earlier, given)
         text = call(self.summarizer, self._bounded(history, given), self.timeout)
         text = unmark(text).strip()
         self._written.remember(sources, text)
@@ -206,6 +208,18 @@ class Summarise(Composable):
                 room -= size
                 kept.append(nth)
         return [made[nth] for nth in sorted(kept)]
+
+
+def _after(earlier: Sequence[Message], sources: list[Message]) -> list[Message]:
+    """The last window's summary, and what it does not cover; *sources* without one.
+
+    A conversation keeps its summary when it is saved, so a new process goes on from it.
+    """
+    for summary in earlier:
+        covered = summary.metadata.get("sources")
+        if summary.kind == KIND and isinstance(covered, (list, tuple)):
+            return [summary, *(m for m in sources if m.id not in set(covered))]
+    return sources
 
 
 def _place(step: StepView) -> int:
