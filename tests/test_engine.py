@@ -608,6 +608,18 @@ def test_the_prefix_moves_rarely_with_a_low_target() -> None:
     assert moves <= 60 * 20 // 80 + 1
 
 
+def test_a_cut_on_the_grid_is_no_missed_target() -> None:
+    """The window may be larger than the target by design, and nothing warns."""
+    chat = numbered([e for n in range(30) for e in (user(size=10), say(size=10))])
+
+    decided = plan(
+        chat, budget=Budget(400, target=0.5), format="openai", token_counter=size
+    )
+
+    assert decided.tokens == 400
+    assert not decided.warnings
+
+
 def test_question_of_is_what_it_says() -> None:
     """The oracle itself."""
     assert question_of([user(), say(), user(), say()]) == 2

@@ -333,6 +333,7 @@ class _Planner:
         if terms.trigger_at is not None:
             self.trigger = terms.trigger_at
         self.target = share_of(self.available, budget.goal(terms.default_target))
+        self._aim = self.target
         self.demands = history.rules.demands
         self._last = Last(history)
         self._claims: set[str] = set()
@@ -465,7 +466,7 @@ class _Planner:
             self._last_resort(draft)
         if not self._within_limits(draft):
             self._over_limit(draft)
-        if pruned and self.target < draft.tokens <= self.available:
+        if pruned and self._aim < draft.tokens <= self.available:
             draft.warnings.append(
                 f"the target of {self.target} tokens was missed: {draft.tokens} cannot "
                 "go under this strategy"
@@ -504,10 +505,10 @@ class _Planner:
         if whole:
             draft.tokens = total
             return False
-        target = self.target
         if self.terms.grid and self.target < self.trigger:
-            target = self._grid_target(held)
-        total, within = self._find_cut(held, target)
+            # The window may be larger than the target by design.
+            self._aim = max(self.target, self._grid_target(held))
+        total, within = self._find_cut(held, self._aim)
         draft.tokens = total
         draft.dropped = dropped = bytearray(grouping.steps)
         code = draft.code(Cause.AGE)
