@@ -16,7 +16,7 @@ from turnkeep.model import Message, Thinking
 from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
-"""What a window has changed beside its drops: the calls with stand-ins, the results
+"""What a window has changed beside its drops: where messages of ours stand, the results
 that moved, the messages that were mended."""
 
 
@@ -52,14 +52,12 @@ def frame_of(history: History) -> Frame:
     """What any window of *history* changes beside its drops. Costs their number."""
     grouping = history.grouping
     moved = grouping.displaced
-    waiting = {
-        call.message
-        for step in history.with_additions()
-        for call, _, _ in history.stand_ins(step)
+    added = {
+        item.after for s in history.with_additions() for item in history.additions(s)
     }
     mended = {*history.mended, *history.gone} - history.stripped
     return (
-        tuple(sorted(waiting)),
+        tuple(sorted(added)),
         tuple(sorted(moved)) if history.rules.repair else (),
         tuple(sorted(mended)),
     )
