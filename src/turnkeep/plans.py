@@ -431,5 +431,11 @@ class Plan:
             f"edited={len(self.edited)}, dropped={len(self.dropped)})"
         )
 
+    def _repr_html_(self) -> str:
+        """For notebooks: figures, runs and causes."""
+        from turnkeep.notebook import plan_html  # noqa: PLC0415 - rarely shown
+
+        return plan_html(self)
+
 
 _SHOWN_RUNS = 20

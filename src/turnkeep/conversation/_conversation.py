@@ -36,6 +36,7 @@ from turnkeep.serial import dumps, loads, write_atomic
 from turnkeep.stores import CallRecord, Change, Pin, Row, Snapshot, Store
 from turnkeep.strategies import Strategy
 from turnkeep.strategies._calling import LOOP
+from turnkeep.telemetry import log_prune
 from turnkeep.tokens import (
     RequestCounter,
     TextCounter,
@@ -346,6 +347,12 @@ class Conversation:
             f"Conversation({size} messages, {len(self._ledger.pins)} pinned, "
             f"{pending} pending, model={self._model!r})"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: figures and the newest messages."""
+        from turnkeep.notebook import conversation_html  # noqa: PLC0415 - rarely shown
+
+        return conversation_html(self)
 
     # -- appending --------------------------------------------------------------------
 
@@ -936,6 +943,8 @@ class Conversation:
             self._fitter.watch(window)
             if plan.pruned:
                 self.flush()
+        if plan.pruned:
+            log_prune(plan)
         if plan.pruned and self.on_prune is not None:
             self.on_prune(plan)
         return window

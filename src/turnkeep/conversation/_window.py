@@ -87,3 +87,9 @@ class Window:
     def __repr__(self) -> str:
         """Show the figures."""
         return f"Window({self.tokens} tokens, format={self.format!r})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: figures and the newest messages."""
+        from turnkeep.notebook import window_html  # noqa: PLC0415 - rarely shown
+
+        return window_html(self)

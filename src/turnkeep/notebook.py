@@ -1,0 +1,155 @@
+"""Plans, windows and conversations as small HTML, for notebooks.
+
+Everything that comes from a message is escaped, nothing is fetched, and nothing but the
+newest messages is shown. Notebooks call `_repr_html_`, which loads this module then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Protocol
+
+from turnkeep.model import Message, display_text
+
+_SHOWN_RUNS = 12
+_SHOWN_MESSAGES = 5
+_PREVIEW = 120
+_STYLES = {"keep": "", "edit": "color:#9a6700", "drop": "color:#b42318"}
+_WORDS = {"keep": "kept", "edit": "changed", "drop": "dropped"}
+
+
+class _Run(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def stop(self) -> int: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def cause(self) -> str: ...
+
+
+class _Plan(Protocol):
+    """What is shown of a plan."""
+
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def available(self) -> int: ...
+    @property
+    def fixed(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def margin(self) -> float: ...
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+    @property
+    def runs(self) -> Sequence[_Run]: ...
+    @property
+    def inserted(self) -> Sequence[Any]: ...
+    @property
+    def source(self) -> Any: ...
+
+
+class _Window(Protocol):
+    """What is shown of a window."""
+
+    @property
+    def plan(self) -> Any: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def messages(self) -> Sequence[Message]: ...
+
+
+class _Conversation(Protocol):
+    """What is shown of a conversation."""
+
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def messages(self) -> Sequence[Message]: ...
+    @property
+    def pinned(self) -> Sequence[Message]: ...
+    @property
+    def pending(self) -> Sequence[Any]: ...
+
+
+def plan_html(plan: _Plan) -> str:
+    """A plan: its figures, its runs with their causes, its warnings."""
+    about = "" if plan.exact else f", estimated: up to {plan.margin:.0%} more"
+    rows = [
+        _row(
+            f"<span style='{_STYLES[run.action]}'>{_WORDS[run.action]}</span>",
+            escape(_span(plan, run)),
+            f"{run.stop - run.start:,}",
+            escape(str(run.cause)),
+        )
+        for run in plan.runs[:_SHOWN_RUNS]
+    ]
+    more = len(plan.runs) - _SHOWN_RUNS
+    if more > 0:
+        rows.append(_row("", f"and {more:,} more runs", "", ""))
+    rows += [
+        _row("added", escape(item.call_id or ""), "1", escape(str(item.cause)))
+        for item in plan.inserted[:_SHOWN_RUNS]
+    ]
+    title = (
+        f"<b>{plan.tokens:,}</b> of {plan.available + plan.fixed:,} tokens "
+        f"available{about}"
+    )
+    notes = "".join(f"<div>{escape(warning)}</div>" for warning in plan.warnings)
+    return _box(title, ("", "messages", "how many", "why"), rows, notes)
+
+
+def window_html(window: _Window) -> str:
+    """A window: its figures and its newest messages."""
+    messages = window.messages
+    title = (
+        f"<b>{window.tokens:,}</b> tokens in {len(messages):,} messages, "
+        f"{escape(window.format)}"
+    )
+    return _box(title, ("id", "role", "says"), _newest(messages))
+
+
+def conversation_html(chat: _Conversation) -> str:
+    """A conversation: its figures and its newest messages."""
+    messages = chat.messages
+    title = (
+        f"<b>{len(messages):,}</b> messages, {len(chat.pinned):,} pinned, "
+        f"{len(chat.pending):,} pending, model {escape(chat.model or 'not set')}"
+    )
+    return _box(title, ("id", "role", "says"), _newest(messages))
+
+
+def _span(plan: _Plan, run: _Run) -> str:
+    first, last = plan.source.id(run.start), plan.source.id(run.stop - 1)
+    return str(first) if run.stop - run.start == 1 else f"{first} .. {last}"
+
+
+def _newest(messages: Sequence[Message]) -> list[str]:
+    rows = []
+    if len(messages) > _SHOWN_MESSAGES:
+        rows.append(_row("", "", f"{len(messages) - _SHOWN_MESSAGES:,} before these"))
+    for message in messages[-_SHOWN_MESSAGES:]:
+        words = " ".join(display_text(message)[: 4 * _PREVIEW].split())
+        shown = words if len(words) <= _PREVIEW else f"{words[:_PREVIEW]}…"
+        rows.append(_row(escape(message.id or ""), str(message.role), escape(shown)))
+    return rows
+
+
+def _row(*cells: str) -> str:
+    inner = "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells)
+    return f"<tr>{inner}</tr>"
+
+
+def _box(title: str, heads: Iterable[str], rows: Iterable[str], notes: str = "") -> str:
+    head = "".join(f"<th style='text-align:left'>{name}</th>" for name in heads)
+    return (
+        f"<div><div>{title}</div><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>{notes}</div>"
+    )
