@@ -115,9 +115,7 @@ def bench_agent_loop(timed: bool, kind: str) -> None:
         return window
 
     def loop(encode: bool) -> Any:
-        chat = Conversation(
-            budget=Budget(LIMIT), model="gpt-4o", token_counter=counter
-        )
+        chat = Conversation(budget=Budget(LIMIT), model="gpt-4o", token_counter=counter)
         chat.user("Do what is asked.")
         made: Any = None
         for said, answer in log:
@@ -180,8 +178,7 @@ def middle(chat: Conversation, at: int) -> None:
     """Late results, edits and pins in the middle of a long history."""
     ids = [message.id or "" for message in chat.messages[at : at + 240 : 4]]
     edits = [
-        lambda i=i: chat.edit(i, content="changed", token_count=21)
-        for i in ids[:20]
+        lambda i=i: chat.edit(i, content="changed", token_count=21) for i in ids[:20]
     ]
     promise("edit in the middle of it", 50, each(edits), "us")
     pins: list[Callable[[], object]] = [lambda i=i: chat.pin(i) for i in ids[20:40]]
@@ -194,7 +191,9 @@ def bench_late_result(timed: bool) -> None:
     messages = weighed(total)
     at = total // 2
     messages[at:at] = [
-        Message.assistant("", tool_calls=[ToolCall(f"late{n}", "x", "{}")], token_count=9)
+        Message.assistant(
+            "", tool_calls=[ToolCall(f"late{n}", "x", "{}")], token_count=9
+        )
         for n in range(20)
     ]
     chat = Conversation(budget=Budget(LIMIT), model="gpt-4o")
@@ -240,4 +239,6 @@ def bench_append(timed: bool) -> None:
     added, counted = alternate(
         append, lambda: [counter.parts(message) for message in messages]
     )
-    promise("append / counting it by its parts (recorded messages)", 1.3, added / counted)
+    promise(
+        "append / counting it by its parts (recorded messages)", 1.3, added / counted
+    )

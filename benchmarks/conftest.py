@@ -22,9 +22,7 @@ def timed(request: pytest.FixtureRequest) -> bool:
     return not request.config.getoption("benchmark_disable")
 
 
-def pytest_terminal_summary(
-    terminalreporter: Any, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Write the tables."""
     write = terminalreporter.write_line
     session = getattr(config, "_benchmarksession", None)

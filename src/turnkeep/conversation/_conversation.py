@@ -404,6 +404,8 @@ class Conversation:
                 nothing of *message* is.
         """
         with self._lock:
+            if self._link is None:
+                return self._append_here(message)
             return self._append([message], rebase)[0]
 
     def extend(
@@ -417,6 +419,20 @@ class Conversation:
         """
         with self._lock:
             self._append(list(messages), rebase)
+
+    def _append_here(self, message: Message) -> Message:
+        """The same as `_append` where there is no store, without its records."""
+        ledger = self._ledger
+        identity, number = message.id, self._next
+        if identity is None:
+            while (identity := f"msg-{number}") in ledger.index:
+                number += 1
+        if identity is not message.id or message.timestamp is None:
+            moment = message.timestamp or datetime.now(UTC)
+            message = message.stamped(identity, moment)
+        ledger.append(message, count=True)
+        self._raise_counter(identity)
+        return message
 
     def _append(
         self, messages: Sequence[Message], rebase: bool | None
@@ -442,15 +458,15 @@ class Conversation:
         rows: list[Row] = []
         number = self._next
         for message in messages:
-            changes: dict[str, Any] = {}
-            if message.id is None:
+            identity = message.id
+            if identity is None:
                 while (identity := f"msg-{number}") in taken or identity in given:
                     number += 1
                 number += 1
-                changes["id"] = identity
-            if message.timestamp is None:
-                changes["timestamp"] = datetime.now(UTC)
-            rows.append(self._row(message.evolve(**changes) if changes else message))
+            moment = message.timestamp or datetime.now(UTC)
+            if identity != message.id or moment != message.timestamp:
+                message = message.stamped(identity, moment)  # noqa: PLW2901
+            rows.append(self._row(message))
         return rows
 
     def _row(self, message: Message) -> Row:
@@ -939,7 +955,15 @@ class Conversation:
             messages = self._ledger.messages
             expected = self._fitter.learner.predict(plan.tokens, exact=plan.exact)
             demands = self._fitter.policy(ask).demands
-            window = Window(plan, name, used, expected, messages.__getitem__, demands)
+            window = Window(
+                plan,
+                name,
+                used,
+                expected,
+                messages.__getitem__,
+                demands,
+                self._fitter.scene,
+            )
             self._fitter.watch(window)
             if plan.pruned:
                 self.flush()

@@ -24,6 +24,7 @@ from ._desk import CallDesk
 from ._learning import Learner
 from ._ledger import Ledger
 from ._quick import Cut, Outcome, cut_of, indexes_from, quick_plan
+from ._shelf import Shelf
 from ._window import Window
 
 SMALL = 4_000
@@ -94,6 +95,19 @@ class Limits:
         )
 
 
+def rules_of(ledger: Ledger, desk: CallDesk, ask: Ask, policy: Policy) -> Rules:
+    """What the engine is told beside budget and strategy."""
+    return Rules(
+        pins=dict(ledger.pins),
+        awaited=desk.is_awaited,
+        drop_system=ask.drop_system,
+        stand_ins=ask.open_calls == "stand-in",
+        stand_in_text=ask.stand_in_text,
+        per_message=policy.results == "after-call",
+        demands=policy.demands,
+    )
+
+
 class Fitter:
     """Plans windows of one conversation and remembers where it has cut."""
 
@@ -115,6 +129,9 @@ class Fitter:
         self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
         self._windows: list[ref[Window]] = []
         self._limits = Limits(Budget(1), (-1, -1), 0.0, 0, 0, 0)
+        self.shelf = Shelf()
+        self.scene: Scene | None = None
+        """What the last plan's window is made from, if it was planned by sums."""
 
     # -- the cut ------------------------------------------------------------------------
 
@@ -172,6 +189,7 @@ class Fitter:
         if available > self.available and self.available:
             self.forget()
         trigger = self._trigger(limits)
+        self.scene = None
         plan = self._quick(limits, ask, trigger)
         if plan is None:
             plan = self._plan(budget, ask, trigger, tools, overhead)
@@ -231,17 +249,6 @@ class Fitter:
             return max(trigger, min(available, grown))
         return trigger
 
-    def _rules(self, ask: Ask) -> Rules:
-        return Rules(
-            pins=dict(self.ledger.pins),
-            awaited=self.desk.is_awaited,
-            drop_system=ask.drop_system,
-            stand_ins=ask.open_calls == "stand-in",
-            stand_in_text=ask.stand_in_text,
-            per_message=self._placement(ask) == "after-call",
-            demands=self.policy(ask).demands,
-        )
-
     def _plan(
         self, budget: Budget, ask: Ask, trigger: int, tools: int, overhead: int
     ) -> Plan:
@@ -261,7 +268,8 @@ class Fitter:
             open_calls=ask.open_calls,
             trigger_at=trigger,
         )
-        history = History(ledger.grouping, ledger, self._rules(ask))
+        rules = rules_of(ledger, self.desk, ask, self.policy(ask))
+        history = History(ledger.grouping, ledger, rules)
         plan = make_plan(history, budget, ask.strategy, terms, self.memory)
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
@@ -382,7 +390,7 @@ class Fitter:
     ) -> Plan:
         ledger, counter = self.ledger, self.ledger.counter
         fixed = sum(limits.spent)
-        scene = _Scene(self, ask, outcome.cut, inserted)
+        self.scene = Scene(self, ask, self.policy(ask), outcome.cut, inserted)
         return Plan(
             tokens=outcome.tokens + fixed,
             available=limits.available,
@@ -397,71 +405,110 @@ class Fitter:
             source=ledger,
             fingerprint=ledger.revision,
             memory=None,
-            make_order=scene.order,
-            make_runs=scene.runs,
+            make_order=self.scene.order,
+            make_runs=self.scene.runs,
         )
 
 
-class _Scene:
-    """The history as it was when a plan was made, for what is asked of it later."""
+class Scene:
+    """The history as it was when a plan was made, for what is asked of it later.
+
+    Does not know the fitter: that keeps the last plan, and a cycle would keep every
+    dropped conversation until the garbage collector comes by.
+    """
 
     __slots__ = (
         "_ask",
         "_cut",
-        "_fitter",
+        "_desk",
         "_inserted",
-        "_messages",
+        "_ledger",
+        "_policy",
         "_revision",
+        "_shelf",
+        "_shelved",
         "_total",
+        "_version",
     )
 
     def __init__(
-        self, fitter: Fitter, ask: Ask, cut: Cut, inserted: tuple[Inserted, ...]
+        self,
+        fitter: Fitter,
+        ask: Ask,
+        policy: Policy,
+        cut: Cut,
+        inserted: tuple[Inserted, ...],
     ) -> None:
-        self._fitter = fitter
-        self._ask = ask
+        ledger = fitter.ledger
+        self._ledger = ledger
+        self._desk = fitter.desk
+        self._shelf = fitter.shelf
+        self._policy = policy
         self._cut = cut
         self._inserted = inserted
-        self._messages = fitter.ledger.messages
-        self._total = len(self._messages)
-        self._revision = fitter.ledger.revision
+        self._ask = ask
+        self._shelved = False
+        self._total = len(ledger.messages)
+        self._revision = ledger.revision
+        self._version = ledger.version
 
-    def _ledger(self) -> Ledger:
+    def _then(self) -> Ledger:
         """The ledger as it was: it has only grown, or it would have settled the plan."""
-        ledger = self._fitter.ledger
+        ledger = self._ledger
         if ledger.revision == self._revision:
             return ledger
         earlier = Ledger(ledger.counter)
-        for index, message in enumerate(self._messages[: self._total]):
+        for index, message in enumerate(ledger.messages[: self._total]):
             earlier.append(message, ledger.counts[index])
         return earlier
 
     def _history(self, ledger: Ledger) -> History:
-        rules = attrs.evolve(
-            self._fitter._rules(self._ask),  # noqa: SLF001 - one module
-            pins=dict(ledger.pins),
-            stand_ins=False,
-        )
-        return History(ledger.grouping, ledger, rules)
+        rules = rules_of(ledger, self._desk, self._ask, self._policy)
+        return History(ledger.grouping, ledger, attrs.evolve(rules, stand_ins=False))
 
-    def order(self) -> tuple[Order, tuple[int, ...]]:
-        ledger = self._ledger()
-        indexes = indexes_from(ledger, self._cut)
-        placement = self._fitter._placement(self._ask)  # noqa: SLF001
-        grouping = ledger.grouping
-        if not (
-            self._inserted
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the window is the history's own messages in their order.
+
+        What has been appended since makes no difference as long as this holds.
+        """
+        ledger, grouping = self._ledger, self._ledger.grouping
+        return not (
+            self._version != ledger.version
+            or self._inserted
             or grouping.displaced
             or grouping.displaced_run
             or grouping.problems
             or grouping.superseded
             or ledger.shown_only
-        ):
-            return indexes, ()
-        return arrange(self._history(ledger), indexes, self._inserted, placement)
+        )
+
+    def messages(self) -> list[Message] | None:
+        """The window's messages, if they are the history's own in their order.
+
+        Costs what is new since the last window of the same cut.
+        """
+        if not self._is_plain:
+            return None
+        self._shelved = True
+        return self._shelf.messages(self._ledger, self._cut, self._total)
+
+    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
+        """The window's *messages* encoded, if that can be done piece by piece."""
+        if not self._shelved:
+            return None
+        return self._shelf.entries(name, messages, (self._cut, self._version))
+
+    def order(self) -> tuple[Order, tuple[int, ...]]:
+        if self._is_plain:
+            return indexes_from(self._ledger, self._cut, self._total), ()
+        ledger = self._then()
+        indexes = indexes_from(ledger, self._cut, self._total)
+        history = self._history(ledger)
+        return arrange(history, indexes, self._inserted, self._policy.results)
 
     def runs(self) -> tuple[Run, ...]:
-        ledger = self._ledger()
+        ledger = self._then()
         steps = ledger.grouping.steps
         dropped = bytearray(self._cut.memory(ledger).dropped)
         dropped.extend(bytes(steps - len(dropped)))

@@ -34,6 +34,8 @@ class Ledger:
         self.pins: dict[int, PinScope] = {}
         self.revision = 0
         """Changes with every change of the history."""
+        self.version = 0
+        """Changes with every change that concerns what stands there already."""
         self._made: dict[Message, int] = {}
         self._begin()
 
@@ -84,6 +86,7 @@ class Ledger:
         if message.pinned:
             self.pins[index] = message.pin_scope
             self._hold(index, message.pin_scope)
+            self.version += 1  # it may hold what stands before it
         if known >= 0:
             self._weigh(index, known)
         else:
@@ -175,6 +178,7 @@ class Ledger:
         before = self.messages[index]
         self.messages[index] = message
         self.revision += 1
+        self.version += 1
         if message.pinned:
             self.pins[index] = message.pin_scope
         else:
@@ -213,6 +217,7 @@ class Ledger:
 
     def regroup(self) -> None:
         """Group and sum up again from the beginning."""
+        self.version += 1
         self._begin()
         for index, message in enumerate(self.messages):
             self._group(index, message)

@@ -110,7 +110,7 @@ def quick_plan(
     tokens = total - steps.before(cut.step) + fixed.before(cut.step)
     tokens += sum(values[step] for step in before)
     if tokens <= trigger:
-        if early:
+        if early and tuple(before) != cut.kept:
             # What came back stays until the next prune, so that the prefix does.
             cut = Cut(cut.step, tuple(before))
         return Outcome(tokens, cut, pruned=False)
@@ -171,10 +171,13 @@ def _find(ledger: Ledger, held: Sequence[int], wanted: int, newest: int) -> int 
         passed = more
 
 
-def indexes_from(ledger: Ledger, cut: Cut) -> list[int]:
-    """Indexes of the messages of all steps that *cut* keeps; costs their number."""
+def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
+    """Indexes of the messages of all steps that *cut* keeps; costs their number.
+
+    Only the first *total* messages are looked at; no later one is late.
+    """
     grouping = ledger.grouping
-    step_of, total, at = grouping.step_of, len(grouping), cut.step
+    step_of, at = grouping.step_of, cut.step
     start = grouping.first[at] if at < grouping.steps else total
     if not at:
         return list(range(total))

@@ -2,15 +2,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
 from turnkeep.demands import NO_DEMANDS, Demands
+from turnkeep.formats._chat_open import request
 from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
 
 from ._sending import request_of
+
+
+class Recent(Protocol):
+    """The window before, of which most of the next one is made."""
+
+    def messages(self) -> list[Message] | None:
+        """The window's messages, where little is to be done for them."""
+        ...
+
+    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
+        """The same encoded, where little is to be done for that."""
+        ...
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -38,6 +51,9 @@ class Window:
     _demands: Demands = NO_DEMANDS
     """What its provider demands."""
 
+    _scene: Recent | None = None
+    """What it shares with the windows before it."""
+
     @property
     def tokens(self) -> int:
         """Tokens of the whole request."""
@@ -46,6 +62,10 @@ class Window:
     @cached_property
     def messages(self) -> Sequence[Message]:
         """The messages to send, in order, stand-ins included."""
+        if self._scene is not None:
+            known = self._scene.messages()
+            if known is not None:
+                return known
         message, edits = self._message, self.plan.edits
         if not edits and not self.plan.inserted:
             return list(map(message, self.plan.order))  # type: ignore[arg-type]
@@ -74,7 +94,12 @@ class Window:
                 f"fit(format={format!r}) for one in that format"
             )
             raise ValueError(msg)
-        return request_of(self.format, self.messages, self.tools, self._demands)
+        messages, demands, scene = self.messages, self._demands, self._scene
+        if scene is not None and not (demands.system_first or demands.system_between):
+            entries = scene.entries(self.format, messages)
+            if entries is not None:
+                return request(entries, self.tools)
+        return request_of(self.format, messages, self.tools, demands)
 
     def __len__(self) -> int:
         """Number of messages."""

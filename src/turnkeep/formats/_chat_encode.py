@@ -38,6 +38,9 @@ from ._shape import ResultText, compact, json_text
 
 _PLAIN = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 _ASSISTANT_SIDE = (Role.ASSISTANT, Role.TOOL_CALL)
+PIECEWISE = frozenset({"deepseek", "openai"})
+"""Formats whose requests are the entries of `encode_chat` and nothing else."""
+
 SHOWN_LATER = "[shown in the next user message]"
 """What stands in a tool result that has nothing but images, when those moved."""
 
@@ -64,6 +67,15 @@ def encode_chat(messages: Sequence[Message], dialect: Dialect) -> list[Any]:
             writer.add(message)
     writer.finish()
     return entries
+
+
+def stands_apart(before: Message, after: Message) -> bool:
+    """Whether neighbours are written the same together as each on its own.
+
+    Assistant entries may become one, and results hold pictures back until the last of
+    their run. True only of messages whose calls have ids.
+    """
+    return before.role not in _ASSISTANT_SIDE and after.role is not Role.TOOL_RESULT
 
 
 class _Writer:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from turnkeep.model import Block, Message, ToolCall, ToolResult
+from turnkeep.model import Block, Message, Text, ToolCall, ToolResult
 
 
 def with_call_ids(
@@ -26,7 +26,7 @@ def with_call_ids(
         concerns:
             Which messages to look at; the others stay as they are.
     """
-    if not any(_lacks_id(m) and concerns(m) for m in messages):
+    if not _anylacks_id(messages, concerns):
         return messages
     taken = {
         block.id if isinstance(block, ToolCall) else block.tool_call_id
@@ -35,10 +35,21 @@ def with_call_ids(
         if isinstance(block, (ToolCall, ToolResult))
     }
     naming = _Naming(taken)
-    return [naming.name(m) if _lacks_id(m) and concerns(m) else m for m in messages]
+    return [naming.name(m) if lacks_id(m) and concerns(m) else m for m in messages]
 
 
-def _lacks_id(message: Message) -> bool:
+def _anylacks_id(
+    messages: Sequence[Message], concerns: Callable[[Message], bool]
+) -> bool:
+    for message in messages:
+        for block in message.content:
+            if type(block) is not Text and lacks_id(message) and concerns(message):
+                return True
+    return False
+
+
+def lacks_id(message: Message) -> bool:
+    """Whether a call or a result in it has no id."""
     for block in message.content:
         kind = type(block)
         if kind is ToolCall and block.id is None:  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Self, TypeAlias
@@ -28,9 +28,12 @@ class Role(StrEnum):
     TOOL_RESULT = "tool_result"
 
 
-def _aware(
-    _instance: object, _attribute: object, value: datetime | None
-) -> None:
+def _role(value: Role | str) -> Role:
+    # Most callers give a role itself, and looking it up costs more than the check.
+    return value if type(value) is Role else Role(value)
+
+
+def _aware(_instance: object, _attribute: object, value: datetime | None) -> None:
     if value is not None and value.tzinfo is None:
         raise NaiveTimestampError(value)
 
@@ -75,7 +78,7 @@ class Message:
         NaiveTimestampError: The time stamp has no zone.
     """
 
-    role: Role = attrs.field(converter=Role)
+    role: Role = attrs.field(converter=_role)
     content: tuple[Block, ...] = attrs.field(default=(), converter=as_blocks)
     id: str | None = attrs.field(default=None, kw_only=True)
     timestamp: datetime | None = attrs.field(
@@ -90,9 +93,7 @@ class Message:
     extra: FrozenDict = attrs.field(
         default=EMPTY, converter=freeze, kw_only=True, repr=False
     )
-    layout: str | None = attrs.field(
-        default=None, kw_only=True, repr=False, eq=False
-    )
+    layout: str | None = attrs.field(default=None, kw_only=True, repr=False, eq=False)
 
     @classmethod
     def system(cls, content: str | Sequence[Block], **fields: Any) -> Self:
@@ -150,11 +151,10 @@ class Message:
         Appending does this to every message, and nothing else of it can be wrong.
         """
         made = object.__new__(type(self))
-        put = object.__setattr__
-        for name in _SLOTS:
-            put(made, name, getattr(self, name))
-        put(made, "id", identity)
-        put(made, "timestamp", moment)
+        for get, put in _KEPT:
+            put(made, get(self))
+        _set_id(made, identity)
+        _set_timestamp(made, moment)
         return made
 
     def evolve(self, **changes: Any) -> Self:
@@ -184,4 +184,17 @@ class Message:
         return tuple(b for b in self.content if isinstance(b, ToolResult))
 
 
-_SLOTS = tuple(field.name for field in attrs.fields(Message))
+def _access(name: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
+    slot = vars(Message)[name]
+    return slot.__get__, slot.__set__
+
+
+# The slots themselves: a frozen class lets nobody else write them, and going through
+# `object.__setattr__` by name costs three times as much.
+_KEPT = tuple(
+    _access(field.name)
+    for field in attrs.fields(Message)
+    if field.name not in {"id", "timestamp"}
+)
+_set_id = _access("id")[1]
+_set_timestamp = _access("timestamp")[1]
