@@ -624,9 +624,13 @@ class _Planner:
         A ranking that ends with a large drop leaves room for small ones before it.
         """
         goal = self._goal(draft)
+        size_of = draft.step_tokens
         for steps in reversed(draft.returnable):
-            size = sum(map(draft.step_tokens, steps))
-            if draft.tokens + size <= goal and self._may_return(draft, steps):
+            room = goal - draft.tokens
+            if room <= 0:
+                break
+            size = size_of(steps[0]) if len(steps) == 1 else sum(map(size_of, steps))
+            if size <= room and self._may_return(draft, steps):
                 cause = draft.restore(steps)
                 if not self._within_limits(draft):
                     draft.drop(steps, cause)
@@ -680,6 +684,9 @@ class _Planner:
         )
 
     def _take(self, draft: Draft, edit: Edit) -> None:
+        if type(edit) is Drop:  # thousands of these; a match would look further
+            self._take_drop(draft, edit)
+            return
         match edit:
             case Drop():
                 self._take_drop(draft, edit)
@@ -707,7 +714,7 @@ class _Planner:
         grouping, history = self.history.grouping, self.history
         unit = edit.unit
         held, soft = history.held, history.soft
-        if not unit.is_turn and not grouping.ties:
+        if not unit.is_turn and not grouping.ties and not self.demands.core:
             # Rankings of single steps offer thousands; the general way is below.
             step = unit.index
             if step not in held and step not in soft:
@@ -838,15 +845,15 @@ class _Planner:
     # -- what cannot go -------------------------------------------------------------
 
     def _last_resort(self, draft: Draft) -> None:
-        """Our own messages, then the rest of pinned turns, oldest first; then nothing."""
+        """Our own messages, then the rest of pinned turns, then nothing is left."""
         withdrawn = 0
         while draft.inserted and draft.tokens > self.available:
             draft.tokens -= draft.inserted.pop().tokens
             withdrawn += 1
         if withdrawn:
             draft.warnings.append(
-                f"{withdrawn} summaries or other additions had to be left out: there is "
-                "no room for them"
+                f"{withdrawn} summaries or other additions had to be left out: there "
+                "is no room for them"
             )
         soft = sorted(self.history.soft)
         gone = 0

@@ -24,7 +24,16 @@ from turnkeep.model import (
     mark,
 )
 from turnkeep.plans import Cause, Inserted
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
+from turnkeep.turns import (
+    ASSISTANT,
+    HIDDEN,
+    NOTE,
+    RESULT,
+    SYSTEM,
+    USER,
+    Grouping,
+    OpenCall,
+)
 
 BRIDGE_ANSWER: Final = mark(BRIDGE, "The tools have answered; the user went on.")
 """Stands between a stand-in and a user message where the model must speak first."""
@@ -554,6 +563,11 @@ class HistoryView:
         """All steps, oldest first."""
         return [StepView(self._history, s) for s in range(self._history.grouping.steps)]
 
+    @property
+    def step_count(self) -> int:
+        """Number of steps."""
+        return self._history.grouping.steps
+
     @cached_property
     def free_steps(self) -> Sequence[StepView]:
         """The steps that may go, oldest first."""
@@ -639,4 +653,5 @@ _ROLES = {
     2: Role.ASSISTANT,
     3: Role.TOOL_RESULT,
     HIDDEN: Role.SYSTEM,
+    NOTE: Role.USER,
 }

@@ -34,7 +34,7 @@ class LowestPriority(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield turns by rising importance, then the current turn's steps."""
-        best: list[float] = [math.inf] * len(history.steps)
+        best: list[float] = [math.inf] * history.step_count
         for step, message in zip(history.message_steps, history.messages, strict=True):
             given = message.priority
             best[step] = min(best[step], self.default if given is None else given)

@@ -45,10 +45,14 @@ class KeepRecent(Composable):
         start = self._reserve(history)
         edits = _oldest(history) if self.rest is None else self.rest.propose(history)
         for edit in edits:
-            if isinstance(edit, Drop):
-                yield from _outside(history, edit, start)
-            else:
+            if not isinstance(edit, Drop):
                 yield edit
+            elif edit.unit.is_turn:
+                yield from _outside(history, edit, start)
+            elif edit.unit.index < start:
+                yield edit
+        if history.tokens <= history.available:
+            return
         # The question of a turn across the border goes after what is recent in it.
         late = history.steps[start:]
         turns = history.turns[late[0].turn :] if late else ()
@@ -61,11 +65,12 @@ class KeepRecent(Composable):
     def _reserve(self, history: HistoryView) -> int:
         """The first step of the reserve."""
         room = round(self.share * history.target, 6)
-        for step in reversed(history.steps):
-            if said(step):
-                room -= step.tokens
-                if room < 0:
-                    return step.index + 1
+        for turn in reversed(history.turns):
+            for step in reversed(turn.steps):
+                if said(step):
+                    room -= step.tokens
+                    if room < 0:
+                        return step.index + 1
         return 0
 
 
@@ -78,13 +83,8 @@ def _oldest(history: HistoryView) -> Iterator[Edit]:
 
 
 def _outside(history: HistoryView, edit: Drop, start: int) -> Iterator[Edit]:
-    """The part of a drop that does not touch the reserve."""
-    unit = edit.unit
-    if not unit.is_turn:
-        if unit.index < start:
-            yield edit
-        return
-    steps: list[StepView] = list(history.turns[unit.index].steps)
+    """The part of a turn's drop that does not touch the reserve."""
+    steps: list[StepView] = list(history.turns[edit.unit.index].steps)
     if not steps or steps[-1].index < start:
         yield edit
         return

@@ -69,7 +69,7 @@ class LeastRecentlyReferenced(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield steps, the one whose last use is longest ago first."""
-        used = [-1] * len(history.steps)
+        used = [-1] * history.step_count
         step_of = history.message_steps
         for nth, step in enumerate(step_of):
             used[step] = nth

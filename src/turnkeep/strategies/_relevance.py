@@ -87,7 +87,7 @@ class Relevance(Composable):
     def _scores(self, history: HistoryView, index: WordIndex) -> list[float]:
         """The BM25 score of each step."""
         step_of = history.message_steps
-        sizes = [0] * len(history.steps)
+        sizes = [0] * history.step_count
         for step, size in zip(step_of, index.sizes, strict=True):
             sizes[step] += size
         found: list[dict[int, int]] = []
