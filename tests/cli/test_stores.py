@@ -33,7 +33,7 @@ def saved(tmp_path: Path) -> Path:
 @pytest.fixture(params=["chats.db", "logs"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, saved: Path) -> Path:
     """The same in a store."""
-    path = tmp_path / request.param
+    path: Path = tmp_path / request.param
     result = run("store", "import", path, saved, "--as", "42")
     assert result.exit_code == 0
     assert "42: 3 messages imported" in result.stdout
@@ -283,7 +283,7 @@ def test_a_password_is_never_shown() -> None:
 
 def test_without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     """The way out is named."""
-    monkeypatch.delitem(stores.__dict__, "PostgresStore", raising=False)
+    monkeypatch.delattr(stores, "PostgresStore", raising=False)
     monkeypatch.setitem(sys.modules, "turnkeep.stores._postgres", None)
     result = run("store", "ls", "postgresql://127.0.0.1/x")
     assert "pip install 'turnkeep[postgres]'" in result.stderr

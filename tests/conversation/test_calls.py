@@ -286,10 +286,13 @@ def test_windows_stay_as_they_were_through_edits_and_rewinds() -> None:
 
 def test_rewinding_behind_an_answer_opens_the_call_again() -> None:
     """What its result said is gone, and so is the state that came with it."""
-    for close in (lambda c: c.resolve("c1", "x"), lambda c: c.cancel("c1")):
+    for reason in (None, "no"):
         made = chat()
         made.defer("c1", expires_at=NOON)
-        close(made)
+        if reason is None:
+            made.resolve("c1", "x")
+        else:
+            made.cancel("c1", reason)
         made.rewind("msg-3")
 
         assert made.call_state("c1") is CallState.PENDING

@@ -168,9 +168,14 @@ class _Selection:
         self, before: int | None, stop: int, wanted: int, *, by_count: bool
     ) -> Generator[Ask, list[RawRow] | list[tuple[int, int]], None]:
         """Take rows backwards until there are enough, or *stop* is reached."""
-        have = 0
+        have = taken = 0
         while have < wanted:
-            limit = min(CHUNK, wanted - have) if by_count else CHUNK
+            limit = wanted - have
+            if not by_count:
+                # As many as the rest would take if all were like those so far.
+                each = max(have // taken, 1) if taken else wanted // 8 + 1
+                limit = limit // each + 1
+            limit = min(limit, CHUNK)
             found = yield Newest(before, limit)
             for nth, row in enumerate(found):
                 if not isinstance(row, RawRow) or row.seq <= stop or have >= wanted:
@@ -178,6 +183,7 @@ class _Selection:
                     return
                 self._take([row])
                 have += 1 if by_count else row.size
+                taken += 1
                 before = row.seq
             if len(found) < limit:
                 return
@@ -232,7 +238,7 @@ class _Selection:
         self, step: int
     ) -> Generator[Ask, list[RawRow] | list[tuple[int, int]], None]:
         start = step
-        limit = 8  # most steps are shorter
+        limit = 2  # most steps are one message, and the next one ends them
         while True:
             found = yield Forward(start, limit)
             for nth, row in enumerate(found):
@@ -246,7 +252,7 @@ class _Selection:
                 start = row.seq + 1
             if len(found) < limit:
                 return
-            limit = CHUNK
+            limit = min(4 * limit, CHUNK)
 
     def _numbered(
         self, seqs: set[int]

@@ -19,7 +19,7 @@ _WORD = re.compile(rf"[{_SIGNS}]|[^\W_{_SIGNS}]+")
 
 
 def words_of(message: Message) -> str:
-    """The words of a message, in lower case, with a space between.
+    """The words of a message, each once, in lower case, with a space between.
 
     Its text, its tools' names, arguments and results.
     """
@@ -32,7 +32,7 @@ def words_of(message: Message) -> str:
                 parts.append(block.text)
             case _:
                 continue
-    return " ".join(split("\n".join(parts)[:MAX_INDEXED]))
+    return " ".join(dict.fromkeys(split("\n".join(parts)[:MAX_INDEXED])))
 
 
 def split(text: str) -> list[str]:
