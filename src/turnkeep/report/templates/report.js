@@ -85,6 +85,9 @@
     return pre;
   }
 
+  const firstStep = new Map();
+  for (const m of messages) firstStep.set(m.turn, Math.min(m.step, firstStep.get(m.turn) ?? m.step));
+
   function why(m, place) {
     const lines = [];
     if (plan) lines.push(`Plan: ${FATES[m.action]}${m.cause ? ` (${m.cause})` : ""}` +
@@ -95,7 +98,7 @@
           : `In the windows of calls ${number(since + 1)} to ${number(until)}`);
       }
     }
-    lines.push(`Turn ${m.turn}, step ${m.step + 1}`);
+    lines.push(`Turn ${m.turn}, step ${m.step - firstStep.get(m.turn) + 1}`);
     const spent = Object.entries(m.kinds).map(([kind, n]) => `${kind} ${number(n)}`);
     lines.push(`Tokens: ${spent.join(", ") || "none"}`);
     return make("p", { class: "note" }, lines.join(" · "));
