@@ -361,3 +361,18 @@ def test_grouping_is_linear() -> None:
         assert not grouping.open_calls
 
     assert work[10_000] <= 11 * work[1_000]
+
+
+def test_notes_of_ours_open_no_turn() -> None:
+    """They leave with the step they follow, and part the results behind them from it."""
+    shown = user("[turnkeep:bridge]\nShown by the tool result a:")
+    grouping = group([user(), call("a", "b"), result("a"), shown, result("b"), say()])
+
+    assert grouping.turns == 1
+    assert members(grouping) == [[0], [1, 2, 3, 4], [5]]
+    assert grouping.displaced == {4: 1}
+    late = group([user(), call("a"), user(), result("a"), shown, say()])
+    assert members(late) == [[0], [1, 3, 4], [2], [5]]
+    alone = group([shown, user()])
+    assert members(alone) == [[0], [1]]
+    assert alone.turns == 2

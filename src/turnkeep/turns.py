@@ -35,6 +35,9 @@ ASSISTANT: Final = 2
 RESULT: Final = 3
 HIDDEN: Final = 4
 """Shown to people only: never sent, never counted, belongs to what precedes it."""
+NOTE: Final = 5
+"""A message of ours in the user's name (a picture that a tool result could not hold, a
+bridge): it opens no turn, and leaves with the step it follows."""
 
 
 class CallKey(NamedTuple):
@@ -87,6 +90,8 @@ def entry_of(message: Message) -> Entry:
     results = tuple(
         Answer(r.tool_call_id, r.tool_name, r.final) for r in message.tool_results
     )
+    if kind == USER and message.kind == "bridge" and not results:
+        return Entry(NOTE)
     if kind == USER and results and len(results) == len(message.content):
         kind = RESULT
     return Entry(kind, (), results, message.kind == SUMMARY_KIND)
@@ -409,6 +414,13 @@ class Grouping:
             step = len(self.first) - 1
             self.step_of.append(step)
             return step
+        if kind == NOTE and self.first:
+            step = self.step_of[-1]
+            self.step_of.append(step)
+            if step != len(self.first) - 1:
+                self.late.setdefault(step, []).append(index)
+            self._run = self._place = self._run_results = -1
+            return step
         if results:
             return self._add_results(index, kind, results)
         self._run = self._place = self._run_results = -1
@@ -530,8 +542,11 @@ class Grouping:
     @property
     def open_calls(self) -> list[OpenCall]:
         """Calls without a final result, in their order. Costs their number."""
+        if not self._open:
+            return []
         calls = [call for stack in self._open.values() for call in stack]
-        calls.sort(key=lambda call: (call.message, call.position))
+        if len(calls) > 1:
+            calls.sort(key=lambda call: (call.message, call.position))
         return calls
 
     def open_of(self, call_id: str) -> list[OpenCall]:

@@ -9,7 +9,7 @@ what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import compress, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -26,6 +26,7 @@ _KINDS = {
     "tool": RESULT,
 }
 _IS_ASSISTANT = bytes(kind == ASSISTANT for kind in range(256))
+_IS_USER = bytes(kind == USER for kind in range(256))
 _IS_RESULT = bytes(kind == RESULT for kind in range(256))
 _TEXT = frozenset({str})
 _DICT = frozenset({dict})
@@ -87,6 +88,12 @@ class _Reader:
             content is None and kind != ASSISTANT
             for content, kind in zip(contents, kinds, strict=True)
         ):
+            return False
+        asked = compress(contents, kinds.translate(_IS_USER))
+        if list in found:
+            asked = (content for content in asked if type(content) is str)
+        if any(map(str.startswith, asked, repeat(MARKS))):
+            # One of our own messages: only decoding tells which.
             return False
         self.kinds += kinds
         # Two keys, one of them content: nothing else to look at.
