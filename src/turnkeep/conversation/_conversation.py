@@ -121,6 +121,8 @@ class Conversation:
         self._unknown: dict[str, Any] = {}
         self._next = 1
         self._link: Link | None = None
+        self._asked: tuple[Any, Ask] = ((), Ask(""))
+        """What the last window was asked for: mostly the same as the next."""
         self._ledger = Ledger(self._make_counter())
         self._desk = CallDesk(self._ledger)
         self._fitter = Fitter(self._ledger, self._desk)
@@ -423,10 +425,7 @@ class Conversation:
     def _append_here(self, message: Message) -> Message:
         """The same as `_append` where there is no store, without its records."""
         ledger = self._ledger
-        identity, number = message.id, self._next
-        if identity is None:
-            while (identity := f"msg-{number}") in ledger.index:
-                number += 1
+        identity = self._new_id() if message.id is None else message.id
         if identity is not message.id or message.timestamp is None:
             moment = message.timestamp or datetime.now(UTC)
             message = message.stamped(identity, moment)
@@ -458,8 +457,8 @@ class Conversation:
         rows: list[Row] = []
         number = self._next
         for message in messages:
-            identity = message.id
-            if identity is None:
+            identity = message.id or ""
+            if message.id is None:
                 while (identity := f"msg-{number}") in taken or identity in given:
                     number += 1
                 number += 1
@@ -941,7 +940,7 @@ class Conversation:
                 open_calls = POLICIES[self.pending_policy]
             name = format or self.format
             used = self.tools if tools is None else tools
-            ask = Ask(
+            asked = (
                 name,
                 self._model,
                 self.strategy,
@@ -951,10 +950,13 @@ class Conversation:
                 on_overflow,
                 drop_system,
             )
+            if asked != self._asked[0]:
+                self._asked = asked, Ask(*asked)
+            ask = self._asked[1]
             plan = self._fitter.fit(budget, ask)
             messages = self._ledger.messages
             expected = self._fitter.learner.predict(plan.tokens, exact=plan.exact)
-            demands = self._fitter.policy(ask).demands
+            demands = self._fitter.policy(ask)[1]
             window = Window(
                 plan,
                 name,

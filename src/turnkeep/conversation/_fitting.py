@@ -9,7 +9,7 @@ from weakref import ref
 import attrs
 
 from turnkeep.budgets import Budget, share_of
-from turnkeep.demands import Demands
+from turnkeep.demands import NO_DEMANDS, Demands
 from turnkeep.engine import Memory, OpenCalls, Overflow, Terms, make_plan
 from turnkeep.errors import Held
 from turnkeep.index import History, Rules
@@ -18,6 +18,7 @@ from turnkeep.placing import Order, Placement, arrange, runs_of
 from turnkeep.plans import Cause, Inserted, Plan, Run
 from turnkeep.profiles import Policy, get_profile
 from turnkeep.strategies import DEFAULT, Strategy
+from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
 
 from ._desk import CallDesk
@@ -75,11 +76,8 @@ class Limits:
     available: int
     trigger: int
     goal: int
-
-    @property
-    def nominal(self) -> int:
-        """Tokens there would be for messages if every count were exact."""
-        return self.budget.max_tokens - self.budget.reserve - sum(self.spent)
+    nominal: int
+    """Tokens there would be for messages if every count were exact."""
 
     @classmethod
     def of(cls, budget: Budget, tools: int, overhead: int, margin: float) -> Limits:
@@ -92,6 +90,7 @@ class Limits:
             available,
             share_of(available, budget.trigger),
             share_of(available, budget.goal(GOAL)),
+            budget.max_tokens - budget.reserve - tools - overhead,
         )
 
 
@@ -122,13 +121,16 @@ class Fitter:
         """Tokens the last window had for messages."""
         self._memory: Memory | None = None
         self._cut: Cut | None = Cut(0)
-        self._policies: dict[tuple[str, str | None], Policy] = {}
+        self._policies: dict[tuple[str, str | None], tuple[Policy, Demands]] = {}
+        self._asked: Ask | None = None
+        self._setting: tuple[Policy, Demands]
+        self._overheads: tuple[RequestCounter | None, tuple[int, int]] = (None, (0, 0))
         self._thinks = (0, False)
         """Messages looked through so far, and whether one of them holds reasoning."""
         self._tools: tuple[Any, str, int] = (None, "", 0)
         self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
         self._windows: list[ref[Window]] = []
-        self._limits = Limits(Budget(1), (-1, -1), 0.0, 0, 0, 0)
+        self._limits = Limits(Budget(1), (-1, -1), 0.0, 0, 0, 0, 0)
         self.shelf = Shelf()
         self.scene: Scene | None = None
         """What the last plan's window is made from, if it was planned by sums."""
@@ -165,24 +167,26 @@ class Fitter:
 
     def watch(self, window: Window) -> None:
         """Remember a window, to finish it when messages are about to change."""
-        self._windows = [w for w in self._windows if w() is not None]
-        self._windows.append(ref(window))
+        windows = self._windows
+        if windows:
+            self._windows = windows = [w for w in windows if w() is not None]
+        windows.append(ref(window))
 
     # -- planning -------------------------------------------------------------------------
 
     def fit(self, budget: Budget, ask: Ask) -> Plan:
         """Plan the next window. An error leaves the remembered cut alone."""
         ledger, counter = self.ledger, self.ledger.counter
-        overhead = counter.request(has_tools=bool(ask.tools)) if ledger.messages else 0
+        overhead = self._overhead(ask.tools) if ledger.messages else 0
         tools = self._count_tools(ask.tools)
         margin = counter.margin
         if not counter.exact and self.learner.calibration.count:
             margin = self.learner.margin(budget.max_tokens - budget.reserve, counter)
         limits = self._limits
-        if (limits.budget, limits.spent, limits.margin) != (
-            budget,
-            (tools, overhead),
-            margin,
+        if (
+            limits.spent != (tools, overhead)
+            or limits.margin != margin
+            or (limits.budget is not budget and limits.budget != budget)
         ):
             limits = self._limits = Limits.of(budget, tools, overhead, margin)
         available = limits.nominal
@@ -206,17 +210,31 @@ class Fitter:
             self._tools = (tools, counter.name, tokens)
         return tokens
 
-    def policy(self, ask: Ask) -> Policy:
-        """What the provider of *ask* demands."""
+    def _overhead(self, tools: Any) -> int:
+        counter, known = self._overheads
+        if counter is not self.ledger.counter:
+            counter = self.ledger.counter
+            known = counter.request(has_tools=False), counter.request(has_tools=True)
+            self._overheads = counter, known
+        return known[bool(tools)]
+
+    def policy(self, ask: Ask) -> tuple[Policy, Demands]:
+        """What the provider of *ask* wants, and what planning has to heed of it."""
+        if ask is self._asked:
+            return self._setting
         key = (ask.format_name, ask.model)
         known = self._policies.get(key)
         if known is None:
-            known = get_profile(ask.format_name, ask.model).policy
-            self._policies[key] = known
+            policy = get_profile(ask.format_name, ask.model).policy
+            demands = policy.demands
+            if demands == NO_DEMANDS:
+                demands = NO_DEMANDS  # most want nothing more: a look tells
+            known = self._policies[key] = policy, demands
+        self._asked, self._setting = ask, known
         return known
 
     def _placement(self, ask: Ask) -> Placement:
-        return self.policy(ask).results
+        return self.policy(ask)[0].results
 
     def _holds_thinking(self) -> bool:
         """Whether the history holds reasoning; costs what is new in it."""
@@ -268,7 +286,7 @@ class Fitter:
             open_calls=ask.open_calls,
             trigger_at=trigger,
         )
-        rules = rules_of(ledger, self.desk, ask, self.policy(ask))
+        rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, ledger, rules)
         plan = make_plan(history, budget, ask.strategy, terms, self.memory)
         # The history goes on: what a plan says must not.
@@ -305,16 +323,17 @@ class Fitter:
         ):
             return None
         calls = ledger.grouping.open_calls
-        if self._needs_more(self.policy(ask).demands, calls):
+        demands = self.policy(ask)[1]
+        if demands is not NO_DEMANDS and self._needs_more(demands, calls):
             return None
-        if not all(map(self.desk.is_awaited, calls)):
+        if calls and not all(map(self.desk.is_awaited, calls)):
             return None
         inserted = self._stand_in_for(calls, ask) if calls else ()
         outcome = quick_plan(
             ledger,
             cut,
             calls,
-            sum(item.tokens for item in inserted),
+            sum([item.tokens for item in inserted]) if inserted else 0,
             trigger=min(trigger, limits.available),
             target=limits.goal,
         )
@@ -390,7 +409,7 @@ class Fitter:
     ) -> Plan:
         ledger, counter = self.ledger, self.ledger.counter
         fixed = sum(limits.spent)
-        self.scene = Scene(self, ask, self.policy(ask), outcome.cut, inserted)
+        self.scene = Scene(self, ask, self.policy(ask)[0], outcome.cut, inserted)
         return Plan(
             tokens=outcome.tokens + fixed,
             available=limits.available,

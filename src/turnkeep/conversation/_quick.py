@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import attrs
 
@@ -54,8 +55,7 @@ def cut_of(memory: Memory | None, ledger: Ledger) -> Cut | None:
     return Cut(stop, tuple(kept))
 
 
-@attrs.frozen
-class Outcome:
+class Outcome(NamedTuple):
     """A window's size, where it is cut, and whether anything had to go."""
 
     tokens: int
@@ -108,7 +108,8 @@ def quick_plan(
         return None
     total = steps.total + stand_ins
     tokens = total - steps.before(cut.step) + fixed.before(cut.step)
-    tokens += sum(values[step] for step in before)
+    for step in before:
+        tokens += values[step]
     if tokens <= trigger:
         if early and tuple(before) != cut.kept:
             # What came back stays until the next prune, so that the prefix does.
@@ -135,17 +136,15 @@ def _is_counted(ledger: Ledger, cut: int, before: Sequence[int]) -> bool:
 def _held_now(ledger: Ledger, pending: Sequence[OpenCall], newest: int) -> list[int]:
     """Steps that only the moment holds: open calls, the question, the newest step."""
     grouping, static = ledger.grouping, ledger.static
-    held = {newest}
     question = grouping.question_of(grouping.turns - 1)
-    if question is not None:
-        held.add(question)
+    held = {newest} if question is None else {newest, question}
     for call in pending:
         step = grouping.step_of[call.message]
         held.add(step)
         asked = grouping.question_of(grouping.turn_of(step))
         if asked is not None:
             held.add(asked)
-    return sorted(step for step in held if step not in static)
+    return sorted([step for step in held if step not in static])
 
 
 def _find(ledger: Ledger, held: Sequence[int], wanted: int, newest: int) -> int | None:
