@@ -12,6 +12,8 @@ from turnkeep.model import (
     Role,
     Text,
     thaw,
+    trusted_message,
+    trusted_text,
 )
 
 from ._anthropic_decode import NAME, decode_text
@@ -26,7 +28,7 @@ from ._base import Envelope, Match, is_own
 from ._body import open_body
 from ._ids import with_call_ids
 from ._joins import shares_entry
-from ._shape import as_array, as_object, sample
+from ._shape import MARKS, as_array, as_object, sample
 from ._wire import (
     NO_LAYOUT,
     Layout,
@@ -90,6 +92,17 @@ class Anthropic:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if type(entry) is dict and len(entry) == 2:
+            # Most messages of most chats: a role and a text.
+            name, content = entry.get("role"), entry.get("content")
+            if (
+                type(content) is str
+                and type(name) is str
+                and name in ROLES
+                and not content.startswith(MARKS)
+            ):
+                text = (trusted_text(content),)
+                return (trusted_message(ROLES[name], text, layout=NAME),)
         as_object(entry, "a message", path)
         if len(entry) == 2:
             return decode_message(entry, path, NAME, _NO_FIELDS)
@@ -110,6 +123,20 @@ class Anthropic:
         before: Message | None = None
         joinable = False
         for message in messages:
+            blocks = message.content
+            if (
+                message.layout == NAME
+                and len(blocks) == 1
+                and type(text := blocks[0]) is Text
+                and not text.extra
+                and not message.extra
+                and message.kind is None
+            ):
+                # The common case, as in decoding.
+                entries.append({"role": wire_role(message), "content": text.text})
+                joinable = False
+                before = message
+                continue
             if message.kind in DISPLAY_KINDS:
                 continue
             layout = Layout.of(message.layout, NAME)

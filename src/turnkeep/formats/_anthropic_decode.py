@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from turnkeep.model import (
+    EMPTY,
     Block,
     Document,
     Image,
@@ -17,6 +18,9 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     freeze,
+    trusted_call,
+    trusted_result,
+    trusted_text,
 )
 
 from ._shape import (
@@ -51,7 +55,7 @@ def decode_text(block: dict[str, Any], path: str) -> Text:
     """A text block; citations and cache marks stand in its `extra`."""
     text = need(block, "text", str, "a string", path)
     if len(block) == 2:
-        return Text(text)
+        return trusted_text(text)
     return Text(text, extra=rest(block, _TEXT, path))
 
 
@@ -72,11 +76,11 @@ def _redacted(block: dict[str, Any], path: str) -> Thinking:
 
 
 def _call(block: dict[str, Any], path: str) -> ToolCall:
-    return ToolCall(
+    return trusted_call(
         need(block, "id", str, "a string", path),
         need(block, "name", str, "a string", path),
-        frozen(need(block, "input", dict, "an object", path), f"{path}.input"),
-        extra=rest(block, _CALL, path),
+        frozen(need(block, "input", dict, "an object", path), path, ".input"),
+        EMPTY if len(block) == 4 else rest(block, _CALL, path),
     )
 
 
@@ -153,6 +157,17 @@ def decode_blocks(
     decoders = _ASSISTANT if role == "assistant" else _DECODERS
     blocks: list[Block] = []
     for nth, block in enumerate(content):
+        if (
+            type(block) is dict
+            and len(block) == 2
+            and block.get("type") == "text"
+            and type(text := block.get("text")) is str
+        ):
+            # The common case.
+            blocks.append(trusted_text(text))
+            if codes is not None:
+                codes.append("")
+            continue
         where = f"{path}[{nth}]"
         kind = as_object(block, "a content block", where).get("type")
         if type(kind) is not str:
@@ -181,7 +196,7 @@ def _result(block: dict[str, Any], path: str) -> tuple[ToolResult, int]:
     raw = block.get("content")
     if isinstance(raw, str):
         text, pending, interim = take_marker(raw)
-        content = (Text(text),)
+        content = (trusted_text(text),)
     elif raw is not None:
         raw = as_array(raw, "the content of a tool result", f"{path}.content")
         content = decode_blocks(raw, f"{path}.content", "result", None)
@@ -193,12 +208,12 @@ def _result(block: dict[str, Any], path: str) -> tuple[ToolResult, int]:
                 content = [attrs.evolve(first, text=text), *content[1:]]
     elif "content" in block:
         code += AS_NULL
-    result = ToolResult(
+    result = trusted_result(
         call_id,
         tuple(content),
-        is_error=is_error is True,
-        pending=pending,
-        interim=interim,
+        is_error is True,
+        pending,
+        interim,
         extra=rest(block, _RESULT, path),
     )
     return result, code

@@ -60,11 +60,12 @@ class BlockWriter:
 
         Empty text is refused beside other blocks (AN-06): only kept where it was.
         """
-        made = [
-            entry
-            for block in blocks
-            if (entry := self._block(block, codes)) is not None
-        ]
+        made: list[dict[str, Any]] = []
+        for block in blocks:
+            if type(block) is Text and not block.extra:
+                made.append({"type": "text", "text": block.text})
+            elif (entry := self._block(block, codes)) is not None:
+                made.append(entry)
         if not self.exact and len(made) > 1:
             made = [e for e in made if e["type"] != "text" or e["text"].strip()]
         return made
@@ -72,8 +73,6 @@ class BlockWriter:
     def _block(self, block: Block, codes: Iterator[str]) -> dict[str, Any] | None:
         match block:
             case Text():
-                if not block.extra:
-                    return {"type": "text", "text": block.text}
                 return self._more({"type": "text", "text": block.text}, block.extra)
             case ToolCall():
                 entry = {

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from turnkeep.errors import FormatError
-from turnkeep.model import Document, Image, Message, Role, Text, Thinking
+from turnkeep.model import (
+    Document,
+    Image,
+    Message,
+    Role,
+    Thinking,
+    trusted_message,
+    trusted_text,
+)
 
 from ._anthropic_decode import NAME, decode_blocks, is_plain
 from ._anthropic_encode import BlockWriter
@@ -31,10 +39,18 @@ ROLES: Final = {
     "assistant": Role.ASSISTANT,
     "system": Role.SYSTEM,
 }
-_ASSISTANT_SIDE: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
+_WIRE_ROLES: Final = {
+    Role.SYSTEM: "system",
+    Role.USER: "user",
+    Role.ASSISTANT: "assistant",
+    Role.TOOL_CALL: "assistant",
+    Role.TOOL_RESULT: "user",
+}
 
 OWN: Final = frozenset({NAME, "claude-code"})
 """Formats that hold Anthropic's own blocks."""
+
+_LISTED: Final = {name: Layout(name, listed=True) for name in OWN}
 
 SIGNED: Final = frozenset({NAME, "claude-code", "bedrock", None})
 """Origins whose signatures can be Anthropic's (Bedrock serves the same models)."""
@@ -58,7 +74,8 @@ def decode_message(
         name:
             The format that the layouts name.
         fields:
-            Further fields of the messages. Of an id the second gets `/text` behind it.
+            Further fields of the messages, frozen and checked. Of an id the second
+            gets `/text` behind it.
 
     Raises:
         FormatError: With the path of the offending value.
@@ -70,8 +87,9 @@ def decode_message(
         raise FormatError(reason, f"{path}.role")
     content = entry.get("content")
     if isinstance(content, str):
-        text = (Text(content),)
-        return (Message(role, text, kind=kind_of(text), layout=name, **fields),)
+        text = (trusted_text(content),)
+        kind = kind_of(text)
+        return (trusted_message(role, text, kind=kind, layout=name, **fields),)
     where = f"{path}.content"
     if "content" not in entry:
         reason = "'content' is missing (it must be a string or an array)"
@@ -82,10 +100,11 @@ def decode_message(
     codes: list[str] | None = [] if role is Role.USER else None
     blocks = decode_blocks(content, where, role_name, codes)
     if codes and any(codes):
-        return split_results(blocks, codes, Layout(name, listed=True), fields)
+        return split_results(blocks, codes, _LISTED[name], fields)
+    content = tuple(blocks)
     layout = f"{name}:[]"
-    kind = kind_of(blocks)
-    return (Message(role, tuple(blocks), kind=kind, layout=layout, **fields),)
+    kind = kind_of(content)
+    return (trusted_message(role, content, kind=kind, layout=layout, **fields),)
 
 
 class MessageWriter:
@@ -130,9 +149,7 @@ class MessageWriter:
 
 
 def wire_role(message: Message) -> str:
-    if message.role is Role.SYSTEM:
-        return "system"
-    return "assistant" if message.role in _ASSISTANT_SIDE else "user"
+    return _WIRE_ROLES[message.role]
 
 
 def block_losses(

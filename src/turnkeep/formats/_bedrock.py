@@ -18,6 +18,8 @@ from turnkeep.model import (
     Thinking,
     ToolResult,
     thaw,
+    trusted_message,
+    trusted_text,
 )
 
 from ._base import Envelope, Match, is_own, origin_of
@@ -27,7 +29,7 @@ from ._body import open_body
 from ._ids import with_call_ids
 from ._joins import joins_foreign, shares_entry
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from ._shape import as_array, as_object, sample
+from ._shape import MARKS, as_array, as_object, sample
 from ._split import split_results
 from ._wire import (
     NO_LAYOUT,
@@ -47,6 +49,13 @@ _ROLES: Final = {
     "user": Role.USER,
     "assistant": Role.ASSISTANT,
     "system": Role.SYSTEM,
+}
+_WIRE_ROLES: Final = {
+    Role.SYSTEM: "system",
+    Role.USER: "user",
+    Role.ASSISTANT: "assistant",
+    Role.TOOL_CALL: "assistant",
+    Role.TOOL_RESULT: "user",
 }
 _SIGNED: Final = frozenset({NAME, "anthropic", "claude-code", None})
 """Origins whose signatures can be those of a model on Bedrock."""
@@ -96,6 +105,8 @@ class Bedrock:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if type(entry) is dict and len(entry) == 2 and (quick := _decode_texts(entry)):
+            return (quick,)
         as_object(entry, "a message", path)
         role_name = need(entry, "role", str, "a string", path)
         role = _ROLES.get(role_name)
@@ -112,8 +123,9 @@ class Bedrock:
         if any(type(block) is ToolResult for block in blocks):
             shared = Layout(NAME, codes="".join(codes))
             return split_results(blocks, codes, shared, fields)
-        layout, kind = layout_text(NAME, codes), kind_of(blocks)
-        return (Message(role, tuple(blocks), kind=kind, layout=layout, **fields),)
+        content, kind = tuple(blocks), kind_of(blocks)
+        layout = layout_text(NAME, codes)
+        return (trusted_message(role, content, kind=kind, layout=layout, **fields),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.
@@ -126,7 +138,19 @@ class Bedrock:
         exact = BlockWriter(ids, own=True, exact=True, signed=True)
         entries: list[Any] = []
         before: Message | None = None
+        unjoined = True
         for message in messages:
+            if (
+                unjoined
+                and message.layout == NAME
+                and not message.extra
+                and message.kind is None
+                and (texts := _encode_texts(message.content))
+            ):
+                # The common case, as in decoding, behind nothing of another origin.
+                entries.append({"role": _wire_role(message), "content": texts})
+                before = message
+                continue
             if message.kind in DISPLAY_KINDS:
                 continue
             layout = Layout.of(message.layout, NAME)
@@ -148,6 +172,7 @@ class Bedrock:
                     entry |= thaw(extra)
                 entries.append(entry)
             before = message
+            unjoined = layout is not NO_LAYOUT
         return entries
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
@@ -212,12 +237,44 @@ def _everywhere(_message: Message) -> bool:
     return True
 
 
+def _decode_texts(entry: dict[str, Any]) -> Message | None:
+    """The message of an entry that has nothing but texts; none for any other."""
+    name, blocks = entry.get("role"), entry.get("content")
+    if type(blocks) is not list or not blocks or type(name) is not str:
+        return None
+    texts = []
+    for block in blocks:
+        if type(block) is not dict or len(block) != 1:
+            return None
+        text = block.get("text")
+        if type(text) is not str:
+            return None
+        texts.append(trusted_text(text))
+    if name not in _ROLES or texts[0].text.startswith(MARKS):
+        return None
+    return trusted_message(_ROLES[name], tuple(texts), layout=NAME)
+
+
+def _encode_texts(content: Sequence[Block]) -> list[Any] | None:
+    """The blocks of content that is nothing but texts; none for any other."""
+    blocks = []
+    for block in content:
+        if type(block) is not Text or block.extra:
+            return None
+        blocks.append({"text": block.text})
+    return blocks
+
+
 def _decode_blocks(content: Any, path: str, role: str) -> tuple[list[Block], list[str]]:
     blocks: list[Block] = []
     codes: list[str] = []
     for nth, block in enumerate(as_array(content, "'content'", path)):
-        if type(block) is dict and len(block) == 1 and type(block.get("text")) is str:
-            blocks.append(Text(block["text"]))
+        if (
+            type(block) is dict
+            and len(block) == 1
+            and type(text := block.get("text")) is str
+        ):
+            blocks.append(trusted_text(text))
             codes.append("0")
             continue
         made, code = decode_block(block, f"{path}[{nth}]", role)
@@ -261,7 +318,4 @@ def _misfit(entry: Any) -> str | None:
 
 
 def _wire_role(message: Message) -> str:
-    if message.role is Role.SYSTEM:
-        return "system"
-    is_model = message.role in {Role.ASSISTANT, Role.TOOL_CALL}
-    return "assistant" if is_model else "user"
+    return _WIRE_ROLES[message.role]

@@ -20,8 +20,10 @@ from turnkeep.model import (
     Text,
     Thinking,
     ToolCall,
-    ToolResult,
     freeze,
+    trusted_call,
+    trusted_result,
+    trusted_text,
 )
 
 from ._shape import (
@@ -72,6 +74,8 @@ DOCUMENTS: Final = {
 }
 """Formats of documents (botocore 1.44, `DocumentFormat`) and their media types."""
 
+_CALL: Final = frozenset({"toolUseId", "name", "input"})
+_RESULT: Final = frozenset({"toolUseId", "content", "status"})
 _BYTES_KEY: Final = "turnkeep:bytes"
 """Stands for Python bytes inside a block that we do not know."""
 
@@ -97,7 +101,7 @@ def decode_block(block: Any, path: str, role: str) -> tuple[Block, str]:
     if member == "text":
         text = as_text(block["text"], "text", f"{path}.text")
         if len(block) == 1:
-            return Text(text), "0"
+            return trusted_text(text), "0"
         return Text(text, extra=rest(block, frozenset({"text"}), path)), "0"
     made = None
     inner = block.get(member)
@@ -211,12 +215,12 @@ def _media(inner: dict[str, Any], kind: str, path: str) -> tuple[Block, str]:
 def _call(inner: dict[str, Any], path: str) -> tuple[Block, str] | None:
     if "type" in inner:
         return None
-    more = rest(inner, frozenset({"toolUseId", "name", "input"}), path)
-    call = ToolCall(
+    more = rest(inner, _CALL, path)
+    call = trusted_call(
         need(inner, "toolUseId", str, "a string", path),
         need(inner, "name", str, "a string", path),
-        frozen(need(inner, "input", dict, "an object", path), f"{path}.input"),
-        extra={"toolUse": more} if more else EMPTY,
+        frozen(need(inner, "input", dict, "an object", path), path, ".input"),
+        FrozenDict(toolUse=more) if more else EMPTY,
     )
     return call, "0"
 
@@ -239,15 +243,16 @@ def _result(inner: dict[str, Any], path: str) -> tuple[Block, str]:
     pending = interim = False
     if content and isinstance(first := content[0], Text):
         text, pending, interim = take_marker(first.text)
-        content[0] = attrs.evolve(first, text=text)
-    more = rest(inner, frozenset({"toolUseId", "content", "status"}), path)
-    result = ToolResult(
+        if text is not first.text:
+            content[0] = attrs.evolve(first, text=text)
+    more = rest(inner, _RESULT, path)
+    result = trusted_result(
         call_id,
         tuple(content),
-        is_error=status == "error",
-        pending=pending,
-        interim=interim,
-        extra=freeze({"toolResult": more} if more else {}),
+        status == "error",
+        pending,
+        interim,
+        extra=FrozenDict(toolResult=more) if more else EMPTY,
     )
     return result, f"{code}{''.join(code for _, code in pairs)}"
 

@@ -18,6 +18,8 @@ from turnkeep.model import (
     Thinking,
     ToolResult,
     thaw,
+    trusted_message,
+    trusted_text,
 )
 
 from ._base import Envelope, Match, is_own
@@ -26,7 +28,7 @@ from ._gemini_decode import NAME, SIGNATURES, decode_part
 from ._gemini_encode import PartWriter, is_sendable
 from ._joins import joins_foreign, shares_entry
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from ._shape import as_array, as_object, json_type, sample
+from ._shape import MARKS, as_array, as_object, json_type, sample
 from ._split import split_results
 from ._wire import (
     NO_LAYOUT,
@@ -43,6 +45,7 @@ from ._wire import (
 
 _KNOWN: Final = frozenset({"role", "parts"})
 _ROLES: Final = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
+_MODEL: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
 _MARKS: Final = frozenset(
     {
         "functionCall",
@@ -102,6 +105,8 @@ class Gemini:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if type(entry) is dict and len(entry) == 2 and (quick := _decode_texts(entry)):
+            return (quick,)
         as_object(entry, "a content", path)
         flag = ""
         role_name = entry.get("role")
@@ -123,8 +128,12 @@ class Gemini:
         codes: list[str] = []
         has_results = False
         for nth, part in enumerate(as_array(parts, "'parts'", where)):
-            if type(part) is dict and len(part) == 1 and type(part.get("text")) is str:
-                blocks.append(Text(part["text"]))
+            if (
+                type(part) is dict
+                and len(part) == 1
+                and type(text := part.get("text")) is str
+            ):
+                blocks.append(trusted_text(text))
                 codes.append("0")
                 continue
             block, code = decode_part(part, f"{where}[{nth}]", role_name)
@@ -141,7 +150,7 @@ class Gemini:
             return split_results(blocks, codes, layout, fields)
         kind = kind_of(blocks)
         return (
-            Message(
+            trusted_message(
                 _ROLES[role_name],
                 tuple(blocks),
                 kind=kind,
@@ -164,7 +173,20 @@ class Gemini:
         foreign = PartWriter(names, own=False, exact=False)
         entries: list[Any] = []
         before: Message | None = None
+        unjoined = True
         for message in messages:
+            if (
+                unjoined
+                and message.layout == NAME
+                and not message.extra
+                and message.kind is None
+                and (texts := _encode_texts(message.content))
+            ):
+                # The common case, as in decoding, behind nothing of another origin.
+                role = "model" if message.role in _MODEL else "user"
+                entries.append({"role": role, "parts": texts})
+                before = message
+                continue
             if message.kind in DISPLAY_KINDS:
                 continue
             layout = Layout.of(message.layout, NAME)
@@ -191,6 +213,7 @@ class Gemini:
                 if extra:
                     entries[-1] |= thaw(extra)
             before = message
+            unjoined = layout is not NO_LAYOUT
         return entries
 
     def decode_system(
@@ -256,6 +279,34 @@ class Gemini:
         return lost
 
 
+def _decode_texts(entry: dict[str, Any]) -> Message | None:
+    """The message of a content that has nothing but texts; none for any other."""
+    name, parts = entry.get("role"), entry.get("parts")
+    if type(parts) is not list or not parts or name not in ("user", "model"):
+        return None
+    texts = []
+    for part in parts:
+        if type(part) is not dict or len(part) != 1:
+            return None
+        text = part.get("text")
+        if type(text) is not str:
+            return None
+        texts.append(trusted_text(text))
+    if texts[0].text.startswith(MARKS):
+        return None
+    return trusted_message(_ROLES[name], tuple(texts), layout=NAME)
+
+
+def _encode_texts(content: Sequence[Block]) -> list[Any] | None:
+    """The parts of content that is nothing but texts; none for any other."""
+    parts = []
+    for block in content:
+        if type(block) is not Text or block.extra:
+            return None
+        parts.append({"text": block.text})
+    return parts
+
+
 def _misfit(entry: Any) -> str | None:
     """Why an entry cannot be a content, if so."""
     if not isinstance(entry, dict):
@@ -274,8 +325,7 @@ def _misfit(entry: Any) -> str | None:
 
 
 def _entry(message: Message, parts: list[Any], flag: str) -> dict[str, Any]:
-    is_model = message.role in {Role.ASSISTANT, Role.TOOL_CALL}
-    entry: dict[str, Any] = {"role": "model" if is_model else "user"}
+    entry: dict[str, Any] = {"role": "model" if message.role in _MODEL else "user"}
     if _NO_ROLE in flag:
         del entry["role"]
     elif _NULL_ROLE in flag:

@@ -18,9 +18,10 @@ from turnkeep.model import (
     Opaque,
     Text,
     Thinking,
-    ToolCall,
-    ToolResult,
     freeze,
+    trusted_call,
+    trusted_result,
+    trusted_text,
 )
 
 from ._shape import as_array, as_object, as_text, frozen
@@ -84,7 +85,7 @@ def decode_part(part: Any, path: str, role: str) -> tuple[Block, str]:
     key = found[0]
     kind = DATA[key]
     if key == "text" and len(part) == 1:
-        return Text(as_text(part[key], "text", f"{path}.text")), "0"
+        return trusted_text(as_text(part[key], "text", f"{path}.text")), "0"
     code = int(kind != key)
     if kind == "text":
         return _decode_text(part, path)
@@ -185,13 +186,13 @@ def _decode_call(part: dict[str, Any], key: str, path: str) -> tuple[Block, str]
     arguments: Any = EMPTY
     if inner.get("args") is not None:
         arguments = as_object(inner["args"], "args", f"{where}.args")
-        arguments = frozen(arguments, f"{where}.args")
+        arguments = frozen(arguments, where, ".args")
         known.add("args")
     elif "args" not in inner:
         code += BARE
     if more := rest(inner, frozenset(known), where):
         extra["functionCall"] = more
-    return ToolCall(call_id, name, arguments, extra=freeze(extra)), f"{code:x}"
+    return trusted_call(call_id, name, arguments, freeze(extra)), f"{code:x}"
 
 
 def _decode_response(part: dict[str, Any], key: str, path: str) -> tuple[Block, str]:
@@ -223,7 +224,7 @@ def _decode_response(part: dict[str, Any], key: str, path: str) -> tuple[Block, 
         more["response"] = text_key
     if more:
         extra["functionResponse"] = more
-    result = ToolResult(
+    result = trusted_result(
         call_id, tuple(content), tool_name=name, extra=freeze(extra), **flags
     )
     return result, f"{code:x}{codes}"
@@ -251,6 +252,10 @@ def _decode_content(
                 "pending": pending,
                 "interim": interim,
             }
-            return [Text(text)], flags, None if key in {"error", "output"} else key
+            return (
+                [trusted_text(text)],
+                flags,
+                None if key in {"error", "output"} else key,
+            )
     is_error = bool(response.get("error"))
     return [Json(frozen(response, path))], {"is_error": is_error}, None

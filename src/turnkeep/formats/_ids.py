@@ -26,7 +26,7 @@ def with_call_ids(
         concerns:
             Which messages to look at; the others stay as they are.
     """
-    if not _anylacks_id(messages, concerns):
+    if not _any_lacks(messages, concerns):
         return messages
     taken = {
         block.id if isinstance(block, ToolCall) else block.tool_call_id
@@ -38,7 +38,7 @@ def with_call_ids(
     return [naming.name(m) if lacks_id(m) and concerns(m) else m for m in messages]
 
 
-def _anylacks_id(
+def _any_lacks(
     messages: Sequence[Message], concerns: Callable[[Message], bool]
 ) -> bool:
     for message in messages:

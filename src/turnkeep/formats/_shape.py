@@ -97,8 +97,8 @@ def as_text(value: Any, what: str, path: str) -> str:
     return value
 
 
-def frozen(value: Any, path: str) -> Any:
-    """*value* frozen.
+def frozen(value: Any, path: str, below: str = "") -> Any:
+    """*value*, which stands *below* *path*, frozen.
 
     Raises:
         FormatError: JSON cannot say it, with the path of the part that does not fit.
@@ -106,7 +106,7 @@ def frozen(value: Any, path: str) -> Any:
     try:
         return freeze(value)
     except UnfitValueError as error:
-        raise FormatError(error.reason, path + error.path) from None
+        raise FormatError(error.reason, f"{path}{below}{error.path}") from None
 
 
 def frozen_object(value: dict[str, Any], path: str) -> FrozenDict:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.model import Block, Message, Opaque, Role, ToolResult
+from turnkeep.model import (
+    Block,
+    Message,
+    Opaque,
+    Role,
+    ToolResult,
+    trusted_message,
+)
 
-from ._wire import Layout, in_front, kind_of
+from ._wire import Layout, in_front, kind_of, spelled
 
 
 def split_results(
@@ -42,22 +49,18 @@ def split_results(
             group = theirs
         group.append(nth)
 
-    def part(places: list[int], role: Role, **spelled: Any) -> Message:
-        content = tuple(blocks[nth] for nth in places)
-        made = Layout(
-            layout.owner,
-            listed=layout.listed,
-            codes="".join(codes[nth] for nth in places),
-            flag=layout.flag,
-            **spelled,
+    def part(
+        places: list[int], role: Role, positions: Sequence[int] | None = None
+    ) -> Message:
+        content = tuple([blocks[nth] for nth in places])
+        said = spelled(layout, "".join([codes[nth] for nth in places]), positions)
+        return trusted_message(
+            role, content, kind=kind_of(content), layout=said, **fields
         )
-        kind = kind_of(content)
-        return Message(role, content, kind=kind, layout=str(made), **fields)
 
     results = part(ours, Role.TOOL_RESULT)
     if not theirs:
         return (results,)
     if fields.get("id") is not None:
         fields = {**fields, "id": f"{fields['id']}/text"}
-    positions = () if in_front(ours) else tuple(ours)
-    return results, part(theirs, Role.USER, joined=True, positions=positions)
+    return results, part(theirs, Role.USER, () if in_front(ours) else ours)

@@ -54,7 +54,7 @@ def need(value: dict[str, Any], key: str, kind: type, expected: str, path: str) 
 
 def rest(value: dict[str, Any], known: frozenset[str], path: str) -> FrozenDict:
     """The keys of *value* that are not *known*, frozen."""
-    if value.keys() <= known:
+    if known.issuperset(value):
         return EMPTY
     unknown = {key: v for key, v in value.items() if key not in known}
     result: FrozenDict = frozen(unknown, path)
@@ -102,10 +102,16 @@ class Layout:
 
     def __str__(self) -> str:
         """The text that `of` reads."""
-        joined = f"+{','.join(map(str, self.positions))}" if self.joined else ""
-        codes = f"={self.codes}" if self.codes.strip("0") else ""
-        details = f"{self.flag}{'[]' if self.listed else ''}{joined}{codes}"
-        return f"{self.owner}:{details}" if details else self.owner
+        positions = self.positions if self.joined else None
+        return spelled(self, self.codes, positions)
+
+
+def spelled(layout: Layout, codes: str, positions: Sequence[int] | None) -> str:
+    """The text of *layout* with other codes, joined at *positions* if there are any."""
+    joined = "" if positions is None else f"+{','.join(map(str, positions))}"
+    said = f"={codes}" if codes.strip("0") else ""
+    details = f"{layout.flag}{'[]' if layout.listed else ''}{joined}{said}"
+    return f"{layout.owner}:{details}" if details else layout.owner
 
 
 def layout_text(name: str, codes: Sequence[str], flag: str = "") -> str:
@@ -175,7 +181,7 @@ def take_marker(text: str) -> tuple[str, bool, bool]:
 
 def put_marker(result: ToolResult) -> tuple[Block, ...]:
     """The content of a result, its first text marked where it is not final."""
-    if result.final:
+    if not (result.pending or result.interim):
         return result.content
     marker = PENDING if result.pending else INTERIM
     if result.content and isinstance(first := result.content[0], Text):
@@ -250,12 +256,12 @@ class CallIds:
         for message in messages:
             if message.role is Role.USER or message.role is Role.SYSTEM:
                 continue
-            is_foreign = origin_of(message) not in own
             for block in message.content:
-                if isinstance(block, ToolCall) and block.id is not None:
-                    taken.add(block.id)
-                    if is_foreign and not legal.fullmatch(block.id):
-                        self._renamed[block.id] = ""
+                if type(block) is not ToolCall or block.id is None:
+                    continue
+                taken.add(block.id)
+                if origin_of(message) not in own and not legal.fullmatch(block.id):
+                    self._renamed[block.id] = ""
         number = 0
         for old in self._renamed:
             while not number or f"call_{number}" in taken:

@@ -55,7 +55,12 @@ from ._results import extract_tool_calls, is_tool_error, result_from, tool_call_
 from ._sent import as_sent
 from ._stats import GenerationStats, GenerationTotals
 from ._thinking import Extracted, extract_thinking
-from ._trusted import trusted_message, trusted_text
+from ._trusted import (
+    trusted_call,
+    trusted_message,
+    trusted_result,
+    trusted_text,
+)
 from ._validate import validate
 
 __all__ = [
@@ -113,7 +118,9 @@ __all__ = [
     "shown",
     "thaw",
     "tool_call_id",
+    "trusted_call",
     "trusted_message",
+    "trusted_result",
     "trusted_text",
     "unmark",
     "validate",

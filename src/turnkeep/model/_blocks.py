@@ -151,6 +151,8 @@ def as_blocks(content: str | Sequence[Any] | Any) -> tuple[Any, ...]:
     """Content given in short (text, one block, a sequence of both) as blocks."""
     if isinstance(content, str):
         return (Text(content),)
+    if type(content) is tuple and _BLOCK_TYPES.issuperset(map(type, content)):
+        return content
     if isinstance(content, BLOCK_TYPES):
         return (content,)
     return tuple(Text(c) if isinstance(c, str) else c for c in content)
@@ -201,6 +203,7 @@ Block: TypeAlias = (
 """One part of a message's content."""
 
 BLOCK_TYPES = (Text, Json, Image, Document, Thinking, ToolCall, ToolResult, Opaque)
+_BLOCK_TYPES = frozenset(BLOCK_TYPES)
 
 
 def join_text(blocks: Sequence[Block]) -> str:

@@ -113,17 +113,66 @@ class UnfitValueError(ValueError):
         self.path = path
 
 
-def freeze(value: Any, path: str = "", depth: int = 0) -> Any:
+_LEAVES = frozenset({str, int, bool, type(None), FrozenDict, FrozenList})
+"""Types whose values are frozen as they are."""
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_KEYS = frozenset({str})
+
+
+class _UnusualError(Exception):
+    """Not for the short way."""
+
+
+def freeze(value: Any) -> Any:
     """A frozen copy of a JSON value; what is frozen already is taken as it is.
+
+    Linear in the size of the value. Paths are made only where something is wrong.
 
     Raises:
         UnfitValueError: For NaN and infinities, keys that are not text, other Python
             types, and more than `MAX_DEPTH` levels; a `ValueError` with the path.
     """
-    kind = type(value)
-    if kind is str or value is None or kind is bool or kind is int:
+    if type(value) in _LEAVES:
         return value
-    if kind is FrozenDict or kind is FrozenList:
+    try:
+        return _freeze_plain(value, 0)
+    except _UnusualError:
+        return _freeze(value, "", 0)
+
+
+def _freeze_plain(value: Any, depth: int) -> Any:
+    """What `_freeze` gives for what `json.loads` gives, at a fraction of its cost."""
+    if depth >= MAX_DEPTH:
+        raise _UnusualError
+    kind = type(value)
+    if kind is dict:
+        if not value:
+            return EMPTY
+        if not _KEYS.issuperset(map(type, value)):
+            raise _UnusualError
+        if _LEAVES.issuperset(map(type, value.values())):
+            return FrozenDict(value)
+        return FrozenDict(
+            [
+                (key, v if type(v) in _LEAVES else _freeze_plain(v, depth + 1))
+                for key, v in value.items()
+            ]
+        )
+    if kind is list:
+        if _LEAVES.issuperset(map(type, value)):
+            return FrozenList(value)
+        return FrozenList(
+            [v if type(v) in _LEAVES else _freeze_plain(v, depth + 1) for v in value]
+        )
+    if kind is float and math.isfinite(value):
+        return value
+    raise _UnusualError
+
+
+def _freeze(value: Any, path: str, depth: int) -> Any:
+    """Freeze any value, and say where one does not fit."""
+    kind = type(value)
+    if kind in _LEAVES:
         return value
     if depth >= MAX_DEPTH:
         reason = f"nested deeper than {MAX_DEPTH} levels"
@@ -132,7 +181,7 @@ def freeze(value: Any, path: str = "", depth: int = 0) -> Any:
         return _freeze_items(value.items(), path, depth)
     if isinstance(value, (list, tuple)):
         return FrozenList(
-            freeze(v, f"{path}[{nth}]", depth + 1) for nth, v in enumerate(value)
+            _freeze(v, f"{path}[{nth}]", depth + 1) for nth, v in enumerate(value)
         )
     if isinstance(value, float):
         if math.isfinite(value):
@@ -153,16 +202,18 @@ def _freeze_items(items: Iterable[tuple[Any, Any]], path: str, depth: int) -> An
             reason = f"key {key!r} is not text"
             raise UnfitValueError(reason, path)
     return FrozenDict(
-        [(key, freeze(v, f"{path}.{key}", depth + 1)) for key, v in pairs]
+        [(key, _freeze(v, f"{path}.{key}", depth + 1)) for key, v in pairs]
     )
 
 
 def thaw(value: Any) -> Any:
     """A plain, mutable copy (`dict`, `list`) of a frozen JSON value."""
     if isinstance(value, dict):
-        return {key: thaw(v) for key, v in value.items()}
+        if _PLAIN.issuperset(map(type, value.values())):
+            return dict(value)
+        return {k: v if type(v) in _PLAIN else thaw(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [thaw(v) for v in value]
+        return [v if type(v) in _PLAIN else thaw(v) for v in value]
     return value
 
 
