@@ -132,6 +132,7 @@ def test_what_a_newer_version_wrote_is_kept() -> None:
         ({"calls": [{"message": "nobody"}]}, "$.calls[0].message"),
         ({"calls": [{"message": "msg-3", "state": "lost"}]}, "$.calls[0].state"),
         ({"calls": [{"message": 3}]}, "$.calls[0].message"),
+        ({"calls": "none"}, "$.calls"),
         ({"budget": {"max_tokens": -1}}, "$.budget"),
         ({"budget": {"max_tokens": "x"}}, "$.budget.max_tokens"),
         ({"cut": {"available": 9, "dropped": [{"first": "x"}]}}, "$.cut.dropped[0]"),

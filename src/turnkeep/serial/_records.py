@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 import attrs
 
@@ -64,6 +64,8 @@ def structure(value: Any, wanted: type[T], path: str = "$") -> T:
 
     if attrs.has(wanted) and not isinstance(value, dict):
         raise below(wrong("an object", value), path)
+    if get_origin(wanted) is tuple and not isinstance(value, (list, tuple)):
+        raise below(wrong("a list", value), path)
     try:
         return converter().structure(value, wanted)
     except FormatError as error:
