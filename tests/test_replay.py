@@ -14,6 +14,7 @@ from turnkeep.index import History, Rules
 from turnkeep.replay import FULL, SLIDING, Report, _Log, named, replay
 from turnkeep.strategies import (
     DEFAULT,
+    ClearToolResults,
     KeepEnds,
     KeepRecent,
     LeastRecentlyReferenced,
@@ -137,6 +138,15 @@ def test_what_calls_take_from_earlier_results_is_looked_for_in_the_window() -> N
 
     assert (full.referents, full.steps, full.kept, full.whole) == (2, 2, 1.0, 1.0)
     assert (steps.kept, steps.whole) == (0.5, 0.5)
+
+
+def test_edits_count_with_what_is_sent() -> None:
+    report = run(shop(), 100, strategies={"clear": ClearToolResults(1) | DEFAULT})
+    clear = report.outcome("clear")
+
+    assert clear.prunes > 0
+    assert clear.largest <= 100
+    assert clear.tokens < report.outcome(FULL).tokens
 
 
 def test_what_cannot_go_is_sent_over_budget_and_said() -> None:

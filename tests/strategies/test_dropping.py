@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.strategies.views import decide, gone, sized, tool, turns
 from turnkeep import BudgetExceededError, Message, NaiveTimestampError
 from turnkeep.strategies import (
+    ClearToolResults,
     KeepEnds,
     KeepRecent,
     LargestFirst,
@@ -255,3 +256,12 @@ def test_steps_that_a_strategy_offers_within_the_reserve_stay() -> None:
     history = [*turns(2), *tool("a", sized(10)), *tool("b", sized(10)), *tool("c", "")]
 
     assert gone(history, 20, KeepRecent(0.7, rest=OldestSteps())) == ["a-a", "r-a"]
+
+
+def test_edits_that_do_not_drop_pass_through() -> None:
+    history = [*turns(2), *tool("a", sized(60)), *tool("b", sized(9)), *tool("c", "")]
+
+    made = decide(history, 40, KeepRecent(0.3, rest=ClearToolResults(1)))
+
+    assert list(made.edited.ids) == ["r-a"]
+    assert not made.dropped
