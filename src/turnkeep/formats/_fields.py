@@ -33,6 +33,8 @@ T = TypeVar("T")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Written for an unset time stamp where one is demanded, and read as unset."""
 
+_EPOCH = "1970-01-01T00:00:00+00:00"
+_EPOCH_UTC = "1970-01-01T00:00:00Z"
 _WORDS: dict[type, str] = {
     str: "a string",
     bool: "a boolean",
@@ -134,6 +136,27 @@ def call_of(
     return ToolCall(call_id, name, arguments, extra=extra)
 
 
+def bare_text(message: Message) -> str | None:
+    """The text of *message* where its content is one text and no key is unknown."""
+    content = message.content
+    if len(content) != 1 or message.extra:
+        return None
+    block = content[0]
+    return block.text if type(block) is Text and not block.extra else None
+
+
+def is_unset(message: Message) -> bool:
+    """Whether *message* has nothing that `carry` would keep, and no metadata."""
+    return (
+        message.id is None
+        and message.token_count is None
+        and message.kind is None
+        and not message.pinned
+        and message.pin_scope == "turn"
+        and not message.metadata
+    )
+
+
 def text_blocks(text: str) -> tuple[Block, ...]:
     """*text* as content; nothing where it is empty."""
     return (trusted_text(text),) if text else ()
@@ -217,7 +240,9 @@ def read_time(value: Any, path: str) -> datetime | None:
 
 def write_time(when: datetime | None, *, utc: bool = False) -> str:
     """RFC 3339 as Rust's chrono writes it: as many digits as needed, in threes."""
-    made = EPOCH if when is None else when
+    if when is None:
+        return _EPOCH_UTC if utc else _EPOCH
+    made = when
     made = made.astimezone(UTC) if utc else made
     digits = "seconds" if made.microsecond == 0 else "microseconds"
     if made.microsecond and made.microsecond % 1000 == 0:

@@ -23,12 +23,14 @@ from turnkeep.model import (
     ToolResult,
     thaw,
     trusted_message,
+    trusted_text,
 )
 
 from ._base import Envelope, Match, is_own
 from ._body import open_body
 from ._chat_open import match_entries, request, system_messages
 from ._fields import (
+    bare_text,
     call_of,
     checked,
     display_losses,
@@ -44,7 +46,7 @@ from ._fields import (
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses
 from ._seed_losses import block_losses, field_losses
-from ._shape import check_base64, compact, frozen, kind_of_text
+from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
 from ._spelling import recall, remember
 from ._wire import put_marker, take_marker
 
@@ -55,6 +57,14 @@ _ROLES = {
     "user": Role.USER,
     "assistant": Role.ASSISTANT,
     "tool_result": Role.TOOL_RESULT,
+}
+_TAGS = ("user", "assistant", "system")
+_WIRE_ROLES = {
+    Role.SYSTEM: "system",
+    Role.USER: "user",
+    Role.ASSISTANT: "assistant",
+    Role.TOOL_CALL: "assistant",
+    Role.TOOL_RESULT: "user",
 }
 _MESSAGE = frozenset({"type", "content"})
 _RESULT = frozenset({"type", "content", "tool_call_id", "is_error"})
@@ -85,6 +95,8 @@ class Lellm:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if (quick := _read_short(entry, path)) is not None:
+            return (quick,)
         return (remember(_read(entry, path), entry, NAME, _write),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
@@ -126,6 +138,22 @@ def _judge(entry: dict[str, Any]) -> tuple[int, str]:
     if "role" in entry:
         return 0, "a role beside the tag"
     return 4, f"the tag {tag!r} on a list of blocks"
+
+
+def _read_short(entry: Any, _path: str) -> Message | None:
+    """The message of an entry that is one text in today's spelling; none for others."""
+    if type(entry) is not dict or len(entry) != 2:
+        return None
+    tag, blocks = entry.get("type"), entry.get("content")
+    if type(blocks) is not list or len(blocks) != 1 or tag not in _TAGS:
+        return None
+    block = blocks[0]
+    if type(block) is not dict or len(block) != 2 or block.get("type") != "text":
+        return None
+    text = block.get("text")
+    if type(text) is not str or text.startswith(MARKS):
+        return None
+    return trusted_message(_ROLES[tag], (trusted_text(text),), layout=NAME)
 
 
 def _read(entry: Any, path: str) -> Message:
@@ -205,6 +233,9 @@ def _read_image(block: dict[str, Any], extra: FrozenDict, path: str) -> Image:
 
 
 def _write(message: Message) -> list[Any]:
+    if (said := bare_text(message)) is not None:
+        tag = _WIRE_ROLES[message.role]
+        return [{"type": tag, "content": [{"type": "text", "text": said}]}]
     own = is_own(message, NAME)
     extra = message.extra if own else EMPTY
     entries: list[Any] = []
@@ -218,8 +249,7 @@ def _write(message: Message) -> list[Any]:
         entries.append(with_others(entry, extra))
     rest = without_results(message)
     if rest or not entries:
-        tag = "user" if message.role is Role.TOOL_RESULT else message.role.value
-        tag = "assistant" if message.role is Role.TOOL_CALL else tag
+        tag = _WIRE_ROLES[message.role]
         entry = {"type": tag, "content": _write_blocks(rest, own=own)}
         entries.append(with_others(entry, extra))
     return entries

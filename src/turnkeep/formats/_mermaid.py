@@ -20,7 +20,7 @@ from ._mermaid_names import (
     ROLES,
     SEALED,
 )
-from ._mermaid_read import read_message
+from ._mermaid_read import read_message, read_short
 from ._mermaid_write import write_message
 from ._seed_losses import block_losses
 from ._spelling import recall, remember
@@ -50,6 +50,8 @@ class Mermaid:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if (quick := read_short(entry, path)) is not None:
+            return (quick,)
         return (remember(read_message(entry, path), entry, NAME, write_message),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from turnkeep.errors import FormatError
@@ -13,6 +14,7 @@ from turnkeep.model import (
     Thinking,
     ToolResult,
     trusted_message,
+    trusted_text,
 )
 
 from ._fields import (
@@ -26,6 +28,7 @@ from ._fields import (
     read_time,
     required,
     text_blocks,
+    write_time,
 )
 from ._mermaid_names import (
     CARRIED_FIELDS,
@@ -37,7 +40,50 @@ from ._mermaid_parts import (
     read_continuation,
     read_images,
 )
-from ._shape import ResultText, frozen, kind_of_text
+from ._shape import MARKS, ResultText, frozen, kind_of_text
+
+_SPEAKERS = ("User", "Assistant", "System")
+_UNSET = (
+    "metadata",
+    "thinking",
+    "images",
+    "image_numbers",
+    "tool_calls",
+    "tool_call_id",
+    "tool_name",
+    "provider_continuation",
+)
+_nulls = itemgetter(*_UNSET)
+_NULLS = (None,) * len(_UNSET)
+
+
+def read_short(entry: Any, path: str) -> Message | None:
+    """The message of an entry that is one text in today's spelling; none for others."""
+    if type(entry) is not dict or len(entry) != len(KNOWN):
+        return None
+    name, text, spelled = (
+        entry.get("role"),
+        entry.get("content"),
+        entry.get("timestamp"),
+    )
+    if (
+        type(text) is not str
+        or type(name) is not str
+        or type(spelled) is not str
+        or not text
+        or name not in _SPEAKERS
+        or text.startswith(MARKS)
+        or not KNOWN.issuperset(entry)
+        or entry["kind"] != "normal"
+        or entry["actions"] != []
+        or _nulls(entry) != _NULLS
+    ):
+        return None
+    when = read_time(spelled, f"{path}.timestamp")
+    if write_time(when) != spelled:
+        return None
+    said = (trusted_text(text),)
+    return trusted_message(ROLES[name], said, timestamp=when, layout=NAME)
 
 
 def read_message(entry: Any, path: str) -> Message:

@@ -15,7 +15,9 @@ from turnkeep.model import (
 from ._base import is_own, origin_of
 from ._fields import (
     CARRIED,
+    bare_text,
     carry,
+    is_unset,
     plain_text,
     with_others,
     without_results,
@@ -38,13 +40,18 @@ from ._shape import ResultText, kind_of_text
 
 def write_message(message: Message) -> list[Any]:
     """The entries that say *message*: one, and one more for each further result."""
+    said = bare_text(message)
+    if said is not None and message.priority is None and is_unset(message):
+        entry = _blank(WIRE_ROLES[message.role], said)
+        entry["timestamp"] = write_time(message.timestamp)
+        return [entry]
     own = is_own(message, NAME)
     entries = []
     for result in message.tool_results:
-        said = ResultText(
+        text = ResultText(
             plain_text(result.content), result.pending, result.interim, result.is_error
         )
-        entry = _blank("Tool", said.write())
+        entry = _blank("Tool", text.write())
         entry["tool_call_id"] = result.tool_call_id
         entry["tool_name"] = result.tool_name
         entry["images"], entry["image_numbers"] = write_images(result.content)

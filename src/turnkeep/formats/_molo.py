@@ -19,12 +19,14 @@ from turnkeep.model import (
     ToolResult,
     thaw,
     trusted_message,
+    trusted_text,
 )
 
 from ._base import Envelope, Match, is_own
 from ._body import open_body
 from ._chat_open import match_entries, request, system_messages
 from ._fields import (
+    bare_text,
     checked,
     display_losses,
     everywhere,
@@ -41,7 +43,7 @@ from ._fields import (
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses
 from ._seed_losses import block_losses, field_losses
-from ._shape import ResultText, frozen, json_type, kind_of_text
+from ._shape import MARKS, ResultText, frozen, json_type, kind_of_text
 from ._spelling import recall, remember
 
 NAME = "molo"
@@ -78,6 +80,8 @@ class Molo:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if (quick := _read_short(entry, path)) is not None:
+            return (quick,)
         return (remember(_read(entry, path), entry, NAME, _write),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
@@ -118,6 +122,28 @@ def _judge(entry: dict[str, Any]) -> tuple[int, str]:
     if len(entry) != 1 or (tag := next(iter(entry))) not in _TAGS:
         return 0, "no tag of molo"
     return 5, f"the tag {tag!r}"
+
+
+def _read_short(entry: Any, _path: str) -> Message | None:
+    """The message of an entry that is one text in today's spelling; none for others."""
+    if type(entry) is not dict or len(entry) != 1:
+        return None
+    said = entry.get("User")
+    if type(said) is list:
+        part = said[0] if len(said) == 1 else None
+        if type(part) is not dict or len(part) != 1:
+            return None
+        role, text = Role.USER, part.get("Text")
+    else:
+        said = entry.get("Assistant")
+        if type(said) is not dict or len(said) != 3 or said.get("tool_calls") != []:
+            return None
+        if said.get("reasoning", "") is not None:
+            return None
+        role, text = Role.ASSISTANT, said.get("content")
+    if type(text) is not str or not text or text.startswith(MARKS):
+        return None
+    return trusted_message(role, (trusted_text(text),), layout=NAME)
 
 
 def _read(entry: Any, path: str) -> Message:
@@ -217,6 +243,14 @@ def _read_assistant(payload: dict[str, Any], path: str) -> Message:
 
 
 def _write(message: Message) -> list[Any]:
+    if (said := bare_text(message)) is not None:
+        if message.role is Role.SYSTEM:
+            return [{"System": said}]
+        if message.role is Role.ASSISTANT:
+            only = {"content": said, "reasoning": None, "tool_calls": []}
+            return [{"Assistant": only}]
+        if message.role is Role.USER:
+            return [{"User": [{"Text": said}]}]
     extra = message.extra if is_own(message, NAME) else EMPTY
     entries: list[Any] = [
         {

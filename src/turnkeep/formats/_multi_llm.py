@@ -16,6 +16,7 @@ from turnkeep.model import (
     ToolResult,
     thaw,
     trusted_message,
+    trusted_text,
 )
 
 from ._base import Envelope, Match, is_own
@@ -23,12 +24,14 @@ from ._body import open_body
 from ._chat_open import match_entries, request, system_messages
 from ._fields import (
     CARRIED,
+    bare_text,
     call_of,
     carried,
     carry,
     checked,
     display_losses,
     everywhere,
+    is_unset,
     only_key,
     optional,
     others,
@@ -42,7 +45,7 @@ from ._fields import (
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
 from ._seed_losses import block_losses
-from ._shape import frozen, kind_of_text
+from ._shape import MARKS, frozen, kind_of_text
 from ._spelling import recall, remember
 from ._wire import put_marker, take_marker
 
@@ -95,6 +98,8 @@ class MultiLlm:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if (quick := _read_short(entry, path)) is not None:
+            return (quick,)
         return (remember(_read(entry, path), entry, NAME, _write),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
@@ -135,6 +140,50 @@ def _judge(entry: dict[str, Any]) -> tuple[int, str]:
     if not isinstance(entry.get("attributes"), dict):
         return 0, "no attributes"
     return 5, "a role with attributes"
+
+
+def _read_short(entry: Any, path: str) -> Message | None:
+    """The message of an entry that is one text in today's spelling; none for others.
+
+    Its attributes are the defaults, save the priority.
+    """
+    if type(entry) is not dict or len(entry) != 4:
+        return None
+    content, attributes = entry.get("content"), entry.get("attributes")
+    name, spelled = entry.get("role"), entry.get("timestamp")
+    if (
+        type(content) is not dict
+        or len(content) != 1
+        or type(attributes) is not dict
+        or len(attributes) != 6
+        or type(name) is not str
+        or name not in _ROLES
+        or type(spelled) is not str
+    ):
+        return None
+    text, priority = content.get("Text"), attributes.get("priority")
+    if (
+        type(text) is not str
+        or text.startswith(MARKS)
+        or type(priority) is not int
+        or not 0 <= priority <= 255
+        or attributes.get("cacheable") is not False
+        or attributes.get("cache_type", "") is not None
+        or attributes.get("cache_key", "") is not None
+        or attributes.get("category") != "Current"
+        or attributes.get("metadata") != {}
+    ):
+        return None
+    when = read_time(spelled, f"{path}.timestamp")
+    if write_time(when, utc=True) != spelled:
+        return None
+    return trusted_message(
+        _ROLES[name],
+        (trusted_text(text),),
+        timestamp=when,
+        priority=None if priority == DEFAULT_PRIORITY else priority,
+        layout=NAME,
+    )
 
 
 def _read(entry: Any, path: str) -> Message:
@@ -234,6 +283,20 @@ def _read_attributes(entry: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _write(message: Message) -> list[Any]:
+    if (said := bare_text(message)) is not None and is_unset(message):
+        priority = DEFAULT_PRIORITY if message.priority is None else message.priority
+        return [
+            {
+                "role": _WIRE_ROLES[message.role],
+                "content": {"Text": said},
+                "attributes": {
+                    "priority": min(max(priority, 0), 255),
+                    **_ATTRIBUTES,
+                    "metadata": {},
+                },
+                "timestamp": write_time(message.timestamp, utc=True),
+            }
+        ]
     own = is_own(message, NAME)
     blocks = [made for b in message.content if (made := _write_block(b, own=own))]
     name = _WIRE_ROLES[message.role]

@@ -14,12 +14,14 @@ from turnkeep.model import (
     join_text,
     thaw,
     trusted_message,
+    trusted_text,
 )
 
 from ._base import Envelope, Match, is_own
 from ._body import open_body
 from ._chat_open import match_entries, request, system_messages
 from ._fields import (
+    bare_text,
     call_of,
     checked,
     defaulted,
@@ -40,7 +42,7 @@ from ._fields import (
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
 from ._seed_losses import block_losses, field_losses
-from ._shape import as_object, frozen, kind_of_text
+from ._shape import MARKS, as_object, frozen, kind_of_text
 from ._spelling import recall, remember
 from ._wire import put_marker, take_marker
 
@@ -85,6 +87,8 @@ class Orion:
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
+        if (quick := _read_short(entry, path)) is not None:
+            return (quick,)
         return (remember(_read(entry, path), entry, NAME, _write),)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
@@ -128,6 +132,27 @@ def _judge(entry: dict[str, Any]) -> tuple[int, str]:
     if not isinstance(entry.get("id"), str) or not isinstance(when, int):
         return 0, "no id with a time stamp in milliseconds"
     return 4, "an id and a time stamp in milliseconds"
+
+
+def _read_short(entry: Any, path: str) -> Message | None:
+    """The message of an entry that is one text in today's spelling; none for others."""
+    if type(entry) is not dict or len(entry) != 4:
+        return None
+    identity, name = entry.get("id"), entry.get("role")
+    text, when = entry.get("content"), entry.get("timestamp")
+    if (
+        type(text) is not str
+        or type(name) is not str
+        or type(identity) is not str
+        or type(when) is not int
+        or not text
+        or name not in _ROLES
+        or text.startswith(MARKS)
+    ):
+        return None
+    moment = read_millis(when, f"{path}.timestamp") if when else None
+    said = (trusted_text(text),)
+    return trusted_message(_ROLES[name], said, identity, moment, layout=NAME)
 
 
 def _read(entry: Any, path: str) -> Message:
@@ -196,6 +221,16 @@ def _read_result(result: dict[str, Any], path: str) -> ToolResult:
 
 
 def _write(message: Message) -> list[Any]:
+    said = bare_text(message)
+    if said is not None and message.token_count is None and not message.pinned:
+        return [
+            {
+                "id": message.id,
+                "role": str(message.role),
+                "content": said,
+                "timestamp": write_millis(message.timestamp),
+            }
+        ]
     own = is_own(message, NAME)
     entries = [_write_result(message, r, own=own) for r in message.tool_results]
     rest = without_results(message)

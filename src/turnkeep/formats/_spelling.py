@@ -42,7 +42,7 @@ def remember(message: Message, entry: Any, name: str, write: Write) -> Message:
 def recall(message: Message, name: str, read: Read, write: Write) -> list[Any]:
     """The entries of *message*, spelled as they came where that still says the same."""
     written = write(message)
-    if not (details := layout_of(message, name)):
+    if message.layout == name or not (details := layout_of(message, name)):
         return written
     try:
         entry = change(written[0] if len(written) == 1 else None, json.loads(details))

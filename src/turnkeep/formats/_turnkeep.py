@@ -25,6 +25,7 @@ from ._spelling import change, difference
 
 _NAME = "turnkeep"
 _ROLES = frozenset(role.value for role in Role)
+_TEXTS = frozenset({str})
 _MARKS = ("pin_scope", "layout", "extra", "priority", "metadata")
 _BLOCK_MARKS = frozenset({"tool_call", "tool_result", "opaque", "json"})
 
@@ -67,7 +68,10 @@ class Turnkeep:
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
         message = load_message(entry, path)
-        patch = difference(dump_message(message), entry)
+        written = dump_message(message)
+        # Among texts alone, what is equal is the same JSON.
+        plain = _TEXTS.issuperset(map(type, entry.values())) and written == entry
+        patch = None if plain else difference(written, entry)
         if patch is None and origin_of(message) != _NAME:
             return (message,)
         # Fields written at their default, say. The saved layout stays inside of ours.
