@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from turnkeep.model import DISPLAY_KINDS, Message, Role
+from turnkeep.model import DISPLAY_KINDS, Message, Role, ToolCall, ToolResult
 
 SYSTEM: Final = 0
 USER: Final = 1
@@ -84,11 +84,14 @@ def entry_of(message: Message) -> Entry:
     if kind == SYSTEM:
         return Entry(SYSTEM)
     if kind == ASSISTANT:
-        return Entry(
-            ASSISTANT, tuple(CallKey(c.id, c.name) for c in message.tool_calls)
-        )
+        calls = [CallKey(b.id, b.name) for b in message.content if type(b) is ToolCall]
+        return Entry(ASSISTANT, tuple(calls))
     results = tuple(
-        Answer(r.tool_call_id, r.tool_name, r.final) for r in message.tool_results
+        [
+            Answer(b.tool_call_id, b.tool_name, b.final)
+            for b in message.content
+            if type(b) is ToolResult
+        ]
     )
     if kind == USER and message.kind == "bridge" and not results:
         return Entry(NOTE)

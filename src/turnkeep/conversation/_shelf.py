@@ -26,6 +26,7 @@ class Shelf:
 
     __slots__ = (
         "_cut",
+        "_done",
         "_encoded",
         "_entries",
         "_format",
@@ -47,6 +48,7 @@ class Shelf:
         self._encoded: tuple[Cut | None, int] = (None, -1)
         self._entries: list[Any] = []
         self._seam = (0, 0)  # messages and entries that no later message changes
+        self._done = 0  # messages that the entries say
 
     def messages(self, ledger: Ledger, cut: Cut, total: int) -> list[Message]:
         """The messages that *cut* leaves of the first *total*; costs what is new.
@@ -86,8 +88,13 @@ class Shelf:
             return None
         with self._lock:
             start, kept = self._seam
+            done = self._done
             if self._format != name or self._encoded != key or start > len(messages):
                 start, kept, self._entries = 0, 0, []
+            elif 0 < done < len(messages) and stands_apart(
+                messages[done - 1], messages[done]
+            ):
+                start, kept = done, len(self._entries)
             new = messages[start:]
             if any(map(lacks_id, new)):
                 self._encoded = (None, -1)
@@ -98,8 +105,9 @@ class Shelf:
             seam = max(seam, 0)
             encode = get_format(name).encode
             del self._entries[kept:]
-            self._entries += encode(new[:seam])
+            if seam:
+                self._entries += encode(new[:seam])
             self._format, self._encoded = name, key
-            self._seam = (start + seam, len(self._entries))
+            self._seam, self._done = (start + seam, len(self._entries)), len(messages)
             self._entries += encode(new[seam:])
             return list(map(dict.copy, self._entries))

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Literal, Self, TypeAlias
 
 import attrs
@@ -151,8 +152,8 @@ class Message:
         Appending does this to every message, and nothing else of it can be wrong.
         """
         made = object.__new__(type(self))
-        for get, put in _KEPT:
-            put(made, get(self))
+        for put, value in zip(_WRITERS, _values_of(self), strict=True):
+            put(made, value)
         _set_id(made, identity)
         _set_timestamp(made, moment)
         return made
@@ -184,17 +185,19 @@ class Message:
         return tuple(b for b in self.content if isinstance(b, ToolResult))
 
 
-def _access(name: str) -> tuple[Callable[[Any], Any], Callable[[Any, Any], None]]:
-    slot = vars(Message)[name]
-    return slot.__get__, slot.__set__
+def _writer(name: str) -> Callable[[Any, Any], None]:
+    put: Callable[[Any, Any], None] = vars(Message)[name].__set__
+    return put
 
 
 # The slots themselves: a frozen class lets nobody else write them, and going through
 # `object.__setattr__` by name costs three times as much.
-_KEPT = tuple(
-    _access(field.name)
+_NAMES = tuple(
+    field.name
     for field in attrs.fields(Message)
     if field.name not in {"id", "timestamp"}
 )
-_set_id = _access("id")[1]
-_set_timestamp = _access("timestamp")[1]
+_values_of = attrgetter(*_NAMES)
+_WRITERS = tuple(map(_writer, _NAMES))
+_set_id = _writer("id")
+_set_timestamp = _writer("timestamp")
