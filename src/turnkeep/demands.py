@@ -45,6 +45,8 @@ class Demands:
     """The tool round in progress keeps all of its thinking or none."""
     thinking_required: bool = False
     """None is not enough: thinking is switched on."""
+    pairs_reasoning: bool = False
+    """Reasoning and what follows it stay together."""
     reasoning_with_calls: bool = False
     """Messages with calls keep their reasoning."""
     signed_calls: bool = False

@@ -407,7 +407,13 @@ class _Planner:
         frame = frame_of(history)
         if memory is None:
             changed = any(frame)
-            draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+            draft.tokens = 0
+            # From the newest end, and no further than it takes: those are counted for
+            # the window anyway.
+            for step in range(history.grouping.steps - 1, -1, -1):
+                draft.tokens += history.tokens(step)
+                if draft.tokens > self.trigger:
+                    break
         else:
             draft.resume(memory)
             now = bytes(draft.dropped or b"")
@@ -781,6 +787,8 @@ class _Planner:
             and not keeps_reasoning(old, new)
         ):
             return "the provider wants the reasoning behind calls back"
+        if demands.pairs_reasoning and not keeps_reasoning(old, new):
+            return "the provider wants reasoning and what follows it together"
         if demands.signed_calls and not keeps_seals(old, new):
             return "the provider wants the signatures of calls back"
         return None

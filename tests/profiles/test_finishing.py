@@ -267,6 +267,37 @@ def test_deepseek_and_gemini_get_back_what_they_gave() -> None:
     assert "signatures of calls" in gem.refused[0].reason
 
 
+def test_responses_keep_reasoning_with_what_follows() -> None:
+    """A reasoning item is not edited away from the call behind it."""
+
+    class Thoughtless:
+        """Empties the reasoning."""
+
+        def propose(self, history: HistoryView, /) -> Iterator[Edit]:
+            """One edit, then the default."""
+            yield Replace(1, history.message(1).evolve(content=()), "word")
+            yield from DEFAULT.propose(history)
+
+    summary = [{"type": "summary_text", "text": LONG}]
+    call = {"type": "function_call", "name": "f", "arguments": "{}"}
+    items = [
+        {"role": "user", "content": "hi"},
+        {"type": "reasoning", "id": "rs_1", "summary": summary},
+        {**call, "id": "fc_1", "call_id": "c1"},
+        {"type": "function_call_output", "call_id": "c1", "output": "done"},
+    ]
+
+    plan = turnkeep.plan(
+        items,
+        60,
+        format="openai-responses",
+        strategy=Thoughtless(),
+        on_overflow="send",
+    )
+
+    assert "what follows it" in plan.refused[0].reason
+
+
 def bedrock(*said: str) -> list[Json]:
     """Messages by turns: `u:` and `a:` in front of their text."""
     roles = {"u": "user", "a": "assistant"}

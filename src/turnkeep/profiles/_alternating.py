@@ -217,12 +217,12 @@ def _results_behind(entries: Sequence[Any], nth: int, most: int) -> int:
 _TRIMS = (
     (
         "User and assistant messages must alternate (AL-05): dropping one leaves equal "
-        "neighbours. turnkeep joins them; where an island leaves a user message behind "
-        "tool results it keeps the turn's answer, or adds a marked bridge message."
+        "neighbours. `repair` joins them, and puts a marked bridge message where a "
+        "user message stands behind tool results."
     ),
     (
-        "System text stands at the beginning (AL-03), or nowhere (AL-02). Summaries go "
-        "into the first user message where it does."
+        "System text stands at the beginning (AL-03), or nowhere (AL-02). Put it into "
+        "the first user message there; a summary is a user message anyway."
     ),
     (
         "A template may refuse a list without any user message (AL-09). turnkeep never "

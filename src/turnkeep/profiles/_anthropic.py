@@ -220,22 +220,26 @@ _TRIMS = (
         "the results in front of whatever else the user turn holds (AN-12)."
     ),
     (
-        "Signed thinking is bound to what stood before it (AE-03). Behind the first "
-        "change turnkeep strips all kept thinking, never one block from the middle; "
-        "and it keeps the thinking of a tool round in progress whole (AE-02, AN-18), "
-        "or says with the cause `signature` that this cannot be."
+        "Signed thinking is bound to what stood before it (AE-03). Where something "
+        "has to change, turnkeep strips all thinking that was signed before, and "
+        "counts without it; what the model thinks behind the cut stays. The thinking "
+        "of a tool round in progress is kept whole (AE-02) or goes whole; with "
+        "thinking enabled it must stay (AN-18), and where that leaves no room the "
+        "error has the cause `signature`."
     ),
     (
         "Newer models refuse a list that ends on an assistant message (AN-09). "
-        "turnkeep never drops the newest question."
+        "turnkeep never drops the newest question; where a late result moves up to "
+        "its call and would leave an answer at the end, a marked bridge message "
+        "follows, counted and named in the plan."
     ),
     (
         "Emptied blocks and messages are refused (AN-05, AN-06, AN-07). turnkeep "
         "removes them whole."
     ),
     (
-        "Marks for the prompt cache are limited to 4 (AN-20). turnkeep keeps the "
-        "newest ones."
+        "Marks for the prompt cache are limited to 4 (AN-20). A window never has more "
+        "of them than its history."
     ),
     "A request holds at most 32 MB and 600 images (AN-22).",
 )

@@ -144,6 +144,7 @@ class Policy:
             binds_thinking=self.binds_thinking,
             thinking_whole=self.thinking_whole_in_open_round,
             thinking_required=self.thinking_required_in_open_round,
+            pairs_reasoning=self.pairs_reasoning_items,
             reasoning_with_calls=self.keeps_reasoning_of_tool_turns,
             signed_calls=self.signatures_of_current_turn,
         )

@@ -265,7 +265,9 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
 _TRIMS = (
     (
         "User and assistant messages must alternate and start with the user's (BR-02, "
-        "BR-03): dropping one leaves equal neighbours. turnkeep joins them."
+        "BR-03): dropping one leaves equal neighbours. turnkeep drops the question and "
+        "the last message of a turn together, after the rest of it; where a stand-in "
+        "or a summary meets another user message it joins them, as the plan says."
     ),
     (
         "All results of a turn must stand in one message (BR-06, BR-07). turnkeep "
@@ -278,7 +280,7 @@ _TRIMS = (
     "Tool blocks need toolConfig (BR-10). turnkeep keeps it while any are left.",
     (
         "Claude's reasoning is bound to what stood before it on Bedrock too (AE-03). "
-        "turnkeep strips all of it behind the first change."
+        "turnkeep strips all that was signed before a change."
     ),
 )
 

@@ -22,7 +22,7 @@ _HEAD = """\
 What each provider's API demands of a message list, what trimming may break of it, and
 what turnkeep does about it. `turnkeep check` and `check()` report these rules by their
 numbers, with the place and the way out; `repair()` mends what can be mended; and every
-window is finished so that no hard rule is broken.
+window of a history that was accepted breaks no hard rule of its format and model.
 
 - **Hard** rules: a request that breaks one is refused.
 - **Soft** rules: the evidence differs, or it depends on the version. `check` reports
@@ -32,8 +32,9 @@ window is finished so that no hard rule is broken.
 
 A profile is chosen by format and model: OpenAI's shape sent to a model of DeepSeek or
 Mistral is judged by their rules. Local chat templates have no format of their own:
-choose `alternating`, or one of `alternating/gemma2`, `alternating/mistral`,
-`alternating/llama3` and `alternating/qwen`, by hand.
+name `alternating`, or one of `alternating/gemma2`, `alternating/mistral`,
+`alternating/llama3` and `alternating/qwen`, as the profile to check by. Windows are
+finished for the profile of their format.
 
 <!-- Written by `python -m turnkeep.profiles._docs`: change the rules instead. -->
 """

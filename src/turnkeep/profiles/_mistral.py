@@ -304,7 +304,8 @@ def _report_open(missing: set[str], where: str, found: Findings) -> None:
 _TRIMS = (
     (
         "Roles must come in a certain order (MI-03), so that a hole in the list may "
-        "be refused. turnkeep drops whole steps; where a user message would follow a "
+        "be refused. turnkeep drops whole steps and keeps what stands beside system "
+        "text; where a user message would follow a "
         "tool result, which older servers refuse (MI-s1), it keeps the turn's answer "
         "or adds a marked bridge message, counted and named in the plan."
     ),

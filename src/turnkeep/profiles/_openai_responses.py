@@ -195,7 +195,7 @@ _TRIMS = (
     ),
     (
         "A reasoning item and the item behind it belong together (OR-08, OX-01). "
-        "turnkeep drops both, and sends an item whose reasoning goes without its id."
+        "turnkeep drops both, and takes no edit that would part them."
     ),
     "An item id is used once (OR-07). turnkeep never copies an id to another item.",
 )
