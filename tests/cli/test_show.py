@@ -228,3 +228,58 @@ def test_repairs_are_drawn() -> None:
     result = run("show", "-", "-n", "8k", stdin=json.dumps(history))
 
     assert "(repair)" in result.stdout
+
+
+def test_a_line_stands_above_what_fits_whole() -> None:
+    """The newest turns below it fit the budget, less the reserve, with one more not."""
+    result = run("show", EXAMPLE, "-n", "3500", "--reserve", "300")
+
+    lines = result.stdout.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if "3,200 tokens from here" in line]
+    below = list(rows("\n".join(lines[at:])))
+    told = json.loads(run("show", EXAMPLE, "--json").stdout)
+    tokens = dict.fromkeys(range(10), 0)
+    for message in told["messages"]:
+        tokens[message["turn"]] += message["tokens"]
+    spent = told["tools"] + told["overhead"] + sum(tokens[int(n)] for n in below)
+    assert spent <= 3_200 < spent + tokens[int(below[0]) - 1]
+
+
+@pytest.mark.parametrize("budget", [90_000, 1_500])
+def test_no_line_where_all_or_nothing_fits(budget: int) -> None:
+    """It would say nothing."""
+    result = run("show", EXAMPLE, "-n", budget, "--no-pending")
+
+    assert "tokens from here" not in result.stdout or budget == 1_500
+
+
+def test_only_turns_that_use_a_tool_with_their_steps() -> None:
+    """Calls and results of that tool; everything else is counted, not shown."""
+    result = run("show", EXAMPLE, "--tool", "read_file", "--width", "140")
+
+    assert list(rows(result.stdout)) == ["2", "5"]
+    steps = [line for line in result.stdout.splitlines() if line[:4].strip()[:1] == "."]
+    assert steps
+    assert all("read_file" in step for step in steps)
+    assert "8 more turns" in result.stdout
+
+
+def test_json_has_only_the_chosen_messages() -> None:
+    """And the figures of the whole."""
+    whole = json.loads(run("show", EXAMPLE, "--json").stdout)
+    some = json.loads(run("show", EXAMPLE, "--json", "--tool", "read_file").stdout)
+    turn = json.loads(run("show", EXAMPLE, "--json", "--turn", "5").stdout)
+
+    assert some["tokens"] == whole["tokens"]
+    assert 0 < len(some["messages"]) < len(whole["messages"])
+    assert all("read_file" in message["tools"] for message in some["messages"])
+    assert {message["turn"] for message in turn["messages"]} == {5}
+
+
+def test_page_by_page() -> None:
+    """What a pager gets is what would have been printed."""
+    plain = run("show", EXAMPLE, "-n", "3500")
+    paged = run("show", EXAMPLE, "-n", "3500", "--pager")
+
+    assert paged.exit_code == 0, paged.stderr
+    assert paged.stdout.split() == plain.stdout.split()

@@ -120,7 +120,8 @@ class Painter:
         fate = _fate(entries)
         if fate:
             gone = fate.startswith("dropped")
-            label.append(fit_text(fate, self.layout.label, self.glyphs), "red")
+            style = "red" if gone else "yellow"
+            label.append(fit_text(fate, self.layout.label, self.glyphs), style)
             label.append(f" {self.glyphs.dot} ", "dim")
             topic_style = "dim" if gone else ""
         else:
@@ -141,6 +142,8 @@ def picture(
     *,
     inside: Callable[[int], bool] = lambda _number: False,
     shown: Callable[[int, Sequence[Entry]], bool] = lambda _number, _entries: True,
+    of_interest: Callable[[Sequence[Entry]], bool] = lambda _entries: True,
+    limit: int | None = None,
 ) -> Iterator[Text]:
     """The lines of the picture, top to bottom. Linear in the number of messages.
 
@@ -155,6 +158,11 @@ def picture(
             Whether to show the steps of the turn of that number.
         shown:
             Whether to show the turn of that number at all.
+        of_interest:
+            Whether to show a step inside a turn.
+        limit:
+            Tokens that a window may have: a line stands above the newest turns that
+            fit without dropping anything inside them.
     """
     turns = [list(group) for _, group in groupby(_by_turn(survey), lambda e: e.turn)]
     scale = max([sum(e.tokens for e in turn) for turn in turns] + [survey.tools, 1])
@@ -169,18 +177,40 @@ def picture(
         )
     first = survey.first_turn
     skipped = 0
-    for entries in turns:
+    border = None if limit is None else _border(survey, turns, limit)
+    for nth, entries in enumerate(turns):
         number = entries[0].turn + first
+        if nth == border and limit is not None:
+            yield _rule(f" {limit:,} tokens from here ", width, glyphs)
         if not shown(number, entries):
             skipped += 1
             continue
         yield painter.turn(str(number), entries)
         if inside(number):
             steps = groupby(sorted(entries, key=_step_of), _step_of)
-            for nth, (_, members) in enumerate(steps, 1):
-                yield painter.step(f".{nth}", list(members))
+            for step, (_, group) in enumerate(steps, 1):
+                members = list(group)
+                if of_interest(members):
+                    yield painter.step(f".{step}", members)
     if skipped:
         yield Text(f"     {glyphs.ellipsis} {skipped} more turns", "dim")
+
+
+def _border(survey: Survey, turns: Sequence[Sequence[Entry]], limit: int) -> int | None:
+    """The oldest turn from which everything fits; `None` where all or none do."""
+    room = limit - survey.tools - survey.request
+    for nth in range(len(turns) - 1, -1, -1):
+        room -= sum(entry.tokens for entry in turns[nth])
+        if room < 0:
+            return nth + 1 if nth + 1 < len(turns) else None
+    return None
+
+
+def _rule(words: str, width: int, glyphs: Glyphs) -> Text:
+    text = fit_text(words, width - 5, glyphs)
+    line = Text(f"{glyphs.rule * 4}{text}", "red")
+    line.append(glyphs.rule * max(width - line.cell_len, 0))
+    return line
 
 
 def gauges(survey: Survey, room: Room, width: int, glyphs: Glyphs) -> Iterator[Text]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
+import attrs
 import typer
+from rich.console import Console
 from rich.text import Text
 
+from turnkeep.budgets import Budget
 from turnkeep.errors import BudgetExceededError
 from turnkeep.plans import Plan
 from turnkeep.report._survey import KEEP, Entry, Survey
@@ -54,6 +59,16 @@ def show(
             rich_help_panel=_SHOW,
         ),
     ] = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tool",
+            metavar="NAME",
+            help="Only turns that use this tool, with the steps that do. Repeatable.",
+            show_default=False,
+            rich_help_panel=_SHOW,
+        ),
+    ] = None,
     dropped: Annotated[
         bool,
         typer.Option(
@@ -73,18 +88,27 @@ def show(
             rich_help_panel=_SHOW,
         ),
     ] = None,
+    pager: Annotated[
+        bool,
+        typer.Option(
+            "--pager", "-p", help="Page by page, in $PAGER.", rich_help_panel=_SHOW
+        ),
+    ] = False,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
     """Draw a conversation: one bar a turn, to scale.
 
-    With `--max-tokens` it also shows what would go, and why. Nothing is changed.
+    With `--max-tokens` it also shows what would go, and why, and a line above the
+    newest turns that fit whole. Nothing is changed. With `--json` the options that pick
+    turns pick messages.
 
     For example:
 
     * `turnkeep show chat.json`
     * `turnkeep show chat.json --max-tokens 8k --pin rule-1`
     * `turnkeep show session.json --turn 12`
+    * `turnkeep show session.json --tool read_file --pager`
     """
     request = load(read_one(file), format_name, model)
     budget = options.budget_of(max_tokens, reserve, target)
@@ -105,43 +129,86 @@ def show(
             overflow = error
     if plan is not None:
         survey = survey.with_plan(plan)
+    choice = Choice(frozenset(turn or ()), frozenset(tool or ()), dropped)
     if as_json:
         if overflow is not None:
             raise overflow
-        print(dumps(report(request, survey, plan), indent=2).decode(), end="")
+        print(dumps(report(request, survey, plan, choice), indent=2).decode(), end="")
         return
     console = stdout_console(width)
+    lines = _lines(request, survey, plan, budget, choice, console, inside=steps)
+    with console.pager(styles=True) if pager else nullcontext():
+        for line in lines:
+            # Lines of the picture are cut at the edge; sentences go on below.
+            drawn = line.no_wrap is True
+            console.print(line, overflow="crop" if drawn else None, soft_wrap=not drawn)
+    if overflow is not None:
+        raise overflow
+
+
+@attrs.frozen
+class Choice:
+    """What of a conversation to show; all of it where nothing is named."""
+
+    turns: frozenset[int] = frozenset()
+    tools: frozenset[str] = frozenset()
+    dropped: bool = False
+    """Whether only what the budget costs something."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything is shown."""
+        return not (self.turns or self.tools or self.dropped)
+
+    def uses(self, entries: Sequence[Entry]) -> bool:
+        """Whether some messages have to do with the tools."""
+        names = {share.name for entry in entries for share in entry.tools}
+        return not self.tools or not self.tools.isdisjoint(names)
+
+    def turn(self, number: int, entries: Sequence[Entry]) -> bool:
+        """Whether to show a turn."""
+        return (
+            (not self.turns or number in self.turns)
+            and self.uses(entries)
+            and (not self.dropped or any(entry.fate != KEEP for entry in entries))
+        )
+
+
+def _lines(
+    request: Request,
+    survey: Survey,
+    plan: Plan | None,
+    budget: Budget | None,
+    choice: Choice,
+    console: Console,
+    *,
+    inside: bool,
+) -> Iterator[Text]:
+    """Everything that is shown, line by line."""
     glyphs = glyphs_for(console)
-    wanted = set(turn or ())
-    title = _title(request, survey, glyphs, console.width)
-    console.print(title, soft_wrap=True)
-    console.print()
-    for line in picture(
+    yield _title(request, survey, glyphs, console.width)
+    yield Text()
+    room = None if budget is None else budget.max_tokens - budget.reserve
+    yield from picture(
         survey,
         console.width,
         glyphs,
-        inside=lambda number: steps or number in wanted,
-        shown=lambda number, entries: (
-            (not wanted or number in wanted)
-            and (not dropped or any(e.fate != KEEP for e in entries))
-        ),
-    ):
-        console.print(line, overflow="crop", no_wrap=True)
-    console.print()
+        inside=lambda number: inside or number in choice.turns or bool(choice.tools),
+        shown=choice.turn,
+        of_interest=choice.uses,
+        limit=room if choice.is_whole else None,
+    )
+    yield Text()
     if plan is not None and budget is not None:
-        room = Room(budget.max_tokens, budget.reserve, survey.total, plan.tokens)
-        for line in gauges(survey, room, console.width, glyphs):
-            console.print(line, overflow="crop", no_wrap=True)
-        console.print()
-        for line in outcome(plan, glyphs):
-            console.print(line, soft_wrap=True)
-        console.print()
+        sizes = Room(budget.max_tokens, budget.reserve, survey.total, plan.tokens)
+        yield from gauges(survey, sizes, console.width, glyphs)
+        yield Text()
+        yield from outcome(plan, glyphs)
+        yield Text()
     coloured = console.color_system is not None and not console.no_color
     explained = key(survey, glyphs, planned=plan is not None, coloured=coloured)
     if explained:
-        console.print(explained)
-    if overflow is not None:
-        raise overflow
+        yield explained
 
 
 def _title(request: Request, survey: Survey, glyphs: Glyphs, width: int) -> Text:
@@ -156,9 +223,12 @@ def _title(request: Request, survey: Survey, glyphs: Glyphs, width: int) -> Text
     return Text.assemble((name, "bold"), separator, separator.join(facts))
 
 
-def report(request: Request, survey: Survey, plan: Plan | None) -> dict[str, Any]:
-    """What the picture shows, for programs."""
+def report(
+    request: Request, survey: Survey, plan: Plan | None, choice: Choice | None = None
+) -> dict[str, Any]:
+    """What the picture shows, for programs: every figure, and the chosen messages."""
     first = survey.first_turn
+    chosen = choice or Choice()
     return {
         "file": request.source.name,
         "format": request.format.name,
@@ -171,7 +241,11 @@ def report(request: Request, survey: Survey, plan: Plan | None) -> dict[str, Any
         "tools": survey.tools,
         "overhead": survey.request,
         "turns": survey.turns,
-        "messages": [_entry(entry, first) for entry in survey.entries],
+        "messages": [
+            _entry(entry, first)
+            for entry in survey.entries
+            if chosen.turn(entry.turn + first, (entry,))
+        ],
         "plan": None if plan is None else plan_json(plan),
     }
 
