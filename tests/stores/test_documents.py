@@ -10,7 +10,7 @@ import pytest
 
 from turnkeep import Conversation, DuplicateIdError, FormatError, Message, stores
 from turnkeep.stores import Change, Snapshot, changes_of, document_of
-from turnkeep.stores._base import serial_of
+from turnkeep.stores._values import serial_of
 
 
 def document(**fields: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pytest
 from turnkeep import Message, ToolCall
 from turnkeep.errors import CorruptStoreError
 from turnkeep.stores import CallRecord, Change, SqliteStore
-from turnkeep.stores._sqlite import SCHEMA
+from turnkeep.stores._sqlite_sql import SCHEMA
 
 
 def started(path: Path) -> SqliteStore:
@@ -178,7 +178,7 @@ def test_a_failed_start_leaves_nothing_behind(
     """The tables are made whole or not at all."""
     path = tmp_path / "chats.db"
     monkeypatch.setattr(
-        "turnkeep.stores._sqlite._TABLES", "CREATE TABLE a (b);\nNONSENSE"
+        "turnkeep.stores._sqlite.TABLES", "CREATE TABLE a (b);\nNONSENSE"
     )
     with pytest.raises(sqlite3.OperationalError):
         SqliteStore(path)
@@ -197,6 +197,24 @@ def test_waiting_for_another_writer_has_an_end(tmp_path: Path) -> None:
         assert other.read("chat").version == 1
         store._connect().execute("ROLLBACK")
         assert other.write("chat", Change(), expected=1) == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "index"),
+    [
+        ("AND (pin IS NOT NULL OR kind = 0)", "held"),
+        ("AND seq > 1 AND seq = turn", "starts"),
+    ],
+)
+def test_what_a_window_must_hold_is_found_by_an_index(
+    tmp_path: Path, condition: str, index: str
+) -> None:
+    """However long the conversation is: neither walks the messages."""
+    with started(tmp_path / "chats.db") as store:
+        where = f"FROM messages WHERE conversation = 1 {condition}"
+        sql = f"EXPLAIN QUERY PLAN SELECT * {where}"
+        [plan] = store._connect().execute(sql).fetchall()
+        assert f"USING INDEX {index}" in plan[3]
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:

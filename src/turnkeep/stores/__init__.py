@@ -11,8 +11,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ._base import (
-    AsyncStore,
+from ._base import AsyncStore, Store
+from ._document import changes_of, document_of
+from ._values import (
     CallRecord,
     Change,
     Damage,
@@ -22,17 +23,16 @@ from ._base import (
     Pin,
     Row,
     Snapshot,
-    Store,
 )
-from ._document import changes_of, document_of
 
 if TYPE_CHECKING:
     from ._jsonl import JsonlStore
-    from ._postgres import AsyncPostgresStore, PostgresStore
+    from ._postgres import PostgresStore
+    from ._postgres_async import AsyncPostgresStore
     from ._sqlite import SqliteStore
 
 _PLACES = {
-    "AsyncPostgresStore": "_postgres",
+    "AsyncPostgresStore": "_postgres_async",
     "JsonlStore": "_jsonl",
     "PostgresStore": "_postgres",
     "SqliteStore": "_sqlite",

@@ -16,7 +16,11 @@ from turnkeep.serial import (
     unstructure,
 )
 
-from ._base import MAX_MESSAGE_BYTES, CallRecord, checked_id
+from ._values import (
+    MAX_MESSAGE_BYTES,
+    CallRecord,
+    checked_id,
+)
 
 LIMIT = 2 * MAX_MESSAGE_BYTES
 """Bytes of a kept text that are read: what is written is at most half of that."""

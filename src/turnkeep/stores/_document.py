@@ -9,7 +9,13 @@ from turnkeep.errors import FormatError
 from turnkeep.model import thaw
 from turnkeep.serial import dump_messages, load_messages, structure, unstructure
 
-from ._base import CallRecord, Change, Row, Snapshot, serial_of
+from ._values import (
+    CallRecord,
+    Change,
+    Row,
+    Snapshot,
+    serial_of,
+)
 
 
 def document_of(snapshot: Snapshot) -> dict[str, Any]:

@@ -20,25 +20,25 @@ from turnkeep.errors import ConflictError, CorruptStoreError
 from turnkeep.model import freeze
 from turnkeep.serial import dumps
 
-from ._base import (
+from ._base import MakeChange
+from ._codec import check_size, fields_of, now, stamp
+from ._jsonl_lines import recovery, seal, unseal
+from ._jsonl_log import Log, record_of, whole
+from ._jsonl_replica import Replica
+from ._tail import select
+from ._values import (
     CallRecord,
     Change,
     Damage,
     Delta,
     Hit,
     Info,
-    MakeChange,
     Row,
     Snapshot,
     checked_id,
     is_id,
     unknown,
 )
-from ._codec import check_size, fields_of, now, stamp
-from ._jsonl_lines import recovery, seal, unseal
-from ._jsonl_log import Log, record_of, whole
-from ._jsonl_replica import Replica
-from ._tail import select
 from ._words import split, words_of
 
 T = TypeVar("T")

@@ -16,10 +16,16 @@ from turnkeep.errors import (
 )
 from turnkeep.serial import structure, unstructure
 
-from ._base import CallRecord, Change, Damage, Pin, Row
 from ._codec import fields_of, load_fields, merged, stamp
 from ._jsonl_lines import Line, Torn, scan
 from ._jsonl_replica import Replica
+from ._values import (
+    CallRecord,
+    Change,
+    Damage,
+    Pin,
+    Row,
+)
 
 VERSION: Final = 1
 """Version of the log, in its first line."""

@@ -11,7 +11,6 @@ import attrs
 from turnkeep.errors import DuplicateIdError, UnknownMessageError
 from turnkeep.turns import SYSTEM, entry_of
 
-from ._base import CallRecord, Change, Damage, Delta, Pin, Row, Snapshot, serial_of
 from ._codec import id_of, merged, scope_of
 from ._document import after
 from ._progress import Placed, Progress
@@ -25,6 +24,16 @@ from ._tail import (
     NextTurn,
     Numbered,
     RawRow,
+)
+from ._values import (
+    CallRecord,
+    Change,
+    Damage,
+    Delta,
+    Pin,
+    Row,
+    Snapshot,
+    serial_of,
 )
 
 

@@ -8,11 +8,13 @@ from turnkeep.errors import CorruptStoreError, UnknownConversationError
 from turnkeep.model import Message
 from turnkeep.turns import entry_of
 
-from ._base import Damage
 from ._progress import Progress
 from ._sql import Query, Rows, all_rows, decoded, head, state_of
 from ._sql_read import calls_of
 from ._tail import RawRow
+from ._values import (
+    Damage,
+)
 
 
 def check(

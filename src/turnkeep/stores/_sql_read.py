@@ -8,7 +8,7 @@ from typing import Any
 
 from turnkeep.model import FrozenDict
 
-from ._base import CallRecord, Change, Delta, Hit, Info, MakeChange, Row, Snapshot
+from ._base import MakeChange
 from ._codec import load_call, stamp
 from ._sql import (
     M_ROW,
@@ -18,7 +18,6 @@ from ._sql import (
     Head,
     Query,
     Rows,
-    Writer,
     all_rows,
     batched,
     decoded,
@@ -31,6 +30,7 @@ from ._sql import (
 from ._sql import (
     put_state as merge_state,
 )
+from ._sql_write import Writer
 from ._tail import (
     Ask,
     Fixed,
@@ -42,6 +42,15 @@ from ._tail import (
     Numbered,
     RawRow,
     select,
+)
+from ._values import (
+    CallRecord,
+    Change,
+    Delta,
+    Hit,
+    Info,
+    Row,
+    Snapshot,
 )
 from ._words import split
 
