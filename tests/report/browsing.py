@@ -108,8 +108,6 @@ def open_report(browser: "Browser", path: Path, **context: Any) -> Report:
     page.on("dialog", refuse)
     started = time.perf_counter()
     page.goto(f"file://{path}")
-    page.wait_for_function(
-        "document.documentElement.dataset.ready === 'charts'", timeout=60_000
-    )
+    page.wait_for_selector("html[data-ready=charts]", state="attached", timeout=60_000)
     report.seconds = time.perf_counter() - started
     return report
