@@ -48,12 +48,13 @@ class Turn:
 
 def blocks_of(entry: Any, nth: int) -> Iterator[Block]:
     """The blocks of one message; a string counts as one text block."""
-    content = entry.get("content") if isinstance(entry, Mapping) else None
+    is_object = type(entry) is dict or isinstance(entry, Mapping)
+    content = entry.get("content") if is_object else None
     if isinstance(content, str):
         yield Block(nth, None, {"type": "text", "text": content})
     elif isinstance(content, (list, tuple)):
         for place, value in enumerate(content):
-            if isinstance(value, Mapping):
+            if type(value) is dict or isinstance(value, Mapping):
                 yield Block(nth, place, value)
 
 
