@@ -9,8 +9,8 @@ what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress, repeat
-from operator import itemgetter
+from itertools import chain, compress, repeat
+from operator import and_, gt, is_, itemgetter, or_
 from typing import Any
 
 from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, Columns
@@ -32,7 +32,10 @@ _TEXT = frozenset({str})
 _DICT = frozenset({dict})
 _CONTENT = frozenset({str, list, type(None)})
 _CHUNK = 512
+_NONE = type(None)
+_ASSISTANTS = frozenset({ASSISTANT})
 _role = itemgetter("role")
+_content = itemgetter("content")
 
 
 def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
@@ -80,14 +83,12 @@ class _Reader:
         if set(map(type, entries)) != _DICT:
             return False
         kinds = bytes(map(_KINDS.__getitem__, map(_role, entries)))
-        contents = [entry.get("content") for entry in entries]
+        try:
+            contents = list(map(_content, entries))
+        except KeyError:  # messages with calls may have none
+            contents = [entry.get("content") for entry in entries]
         found = set(map(type, contents))
         if not found <= _CONTENT:
-            return False
-        if None in contents and any(
-            content is None and kind != ASSISTANT
-            for content, kind in zip(contents, kinds, strict=True)
-        ):
             return False
         asked = compress(contents, kinds.translate(_IS_USER))
         if list in found:
@@ -97,32 +98,40 @@ class _Reader:
             return False
         self.kinds += kinds
         # Two keys, one of them content: nothing else to look at.
-        more = [
-            nth
-            for nth, entry in enumerate(entries)
-            if len(entry) > 2 or contents[nth] is None
+        more = bytes(map(gt, map(len, entries), repeat(2)))
+        if _NONE in found:
+            blank = bytes(map(is_, contents, repeat(None)))
+            if set(compress(kinds, blank)) != _ASSISTANTS:
+                return False
+            more = bytes(map(or_, more, blank))
+        if 1 not in more:
+            return RESULT not in kinds
+        places = range(len(entries))
+        self.ids += [
+            (start + nth, entries[nth]["id"])
+            for nth in compress(places, more)
+            if "id" in entries[nth]
         ]
-        if more:
-            self.ids += [
-                (start + nth, entries[nth]["id"])
-                for nth in more
-                if "id" in entries[nth]
-            ]
-            return self._read_calls(
-                start, entries, [n for n in more if kinds[n] == ASSISTANT]
-            ) and self._read_results(start, entries, contents, kinds)
-        return RESULT not in kinds
+        calling = map(and_, more, kinds.translate(_IS_ASSISTANT))
+        return self._read_calls(
+            start, entries, list(compress(places, calling))
+        ) and self._read_results(start, entries, contents, kinds)
 
     def _read_calls(
         self, start: int, entries: Sequence[Any], assistants: Sequence[int]
     ) -> bool:
-        calls = [n for n in assistants if entries[n].get("tool_calls")]
-        if any("function_call" in entries[n] for n in assistants):
+        if [n for n in assistants if "function_call" in entries[n]]:
             return False
-        ids = [[call["id"] for call in entries[n]["tool_calls"]] for n in calls]
-        self.call_at += [start + n for n in calls]
+        made = [entries[n].get("tool_calls") for n in assistants]
+        # Most messages with calls have one: no inner loop for them.
+        ids = [
+            [calls[0]["id"]] if len(calls) == 1 else [call["id"] for call in calls]
+            for calls in made
+            if calls
+        ]
+        self.call_at += [start + n for n in compress(assistants, made)]
         self.call_ids += ids
-        return {type(i) for made in ids for i in made} <= _TEXT
+        return set(map(type, chain.from_iterable(ids))) <= _TEXT
 
     def _read_results(
         self,

@@ -12,7 +12,7 @@ from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import Grouping, entry_of
 
-from ._base import Envelope, Format, Sketching
+from ._base import Envelope, Format, Sketch, Sketching
 from ._neighbours import joiner_of
 
 
@@ -89,7 +89,10 @@ class ListSource:
         """The entry of each message."""
         self._counts: dict[int, int] = {}
         self._made: dict[Message, int] = {}
-        sketch = fmt.sketch(self._entries) if isinstance(fmt, Sketching) else None
+        sketch: Sketch | None = None
+        if isinstance(fmt, Sketching):
+            with paused_gc():
+                sketch = fmt.sketch(self._entries)
         if sketch is None:
             self._ids = self._take_ids(
                 [(n, _id_of(entry)) for n, entry in enumerate(self._entries)]
