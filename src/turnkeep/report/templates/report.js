@@ -31,6 +31,7 @@
   let only = null; // a set of places, from a prune or a cause
   let onlyWords = "";
   let lowered = null;
+  let timer = 0; // waits for the end of typing
 
   const search = $("search");
   const words = () => search.value.trim().toLowerCase();
@@ -43,6 +44,7 @@
   }
 
   function filter() {
+    clearTimeout(timer);
     const wanted = words();
     const role = $("role").value, fate = $("fate").value, tool = $("tool").value;
     const turn = $("turn").value === "" ? null : Number($("turn").value);
@@ -374,7 +376,6 @@
   const choices = (id, values) => $(id).append(...values.map((value) => make("option", { value }, value)));
   choices("role", [...new Set(messages.map((m) => m.role))]);
   choices("tool", data.by_tool.map((tool) => tool.name));
-  let timer = 0;
   search.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(filter, 120);
