@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from rich.text import Text
 
 from turnkeep.plans import Decisions, Inserted, Plan
-from turnkeep.report._survey import Survey
+from turnkeep.tokens import RequestCounter
 
 from ._draw import Glyphs
 
@@ -17,9 +17,18 @@ _NAMED = 3
 """How many ids to name before it gets long."""
 
 
-def accuracy(survey: Survey) -> str:
+class Counted(Protocol):
+    """Anything that was counted."""
+
+    @property
+    def counter(self) -> RequestCounter:
+        """Whose count it is."""
+        ...
+
+
+def accuracy(counted: Counted) -> str:
     """Whose count it is and how far it may be off."""
-    counter = survey.counter
+    counter = counted.counter
     if counter.exact:
         return f"{counter.name}, exact"
     return f"{counter.name}, estimated: up to {counter.margin:.0%} more"

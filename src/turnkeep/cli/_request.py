@@ -8,7 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+)
 
 from turnkeep import api
 from turnkeep.errors import UnknownMessageError
@@ -91,13 +97,14 @@ def load(source: Source, format_name: str | None, model: str | None) -> Request:
 class progress:  # noqa: N801 - used like a function
     """Shows on a terminal how far a long count is: `with progress(...) as advance`."""
 
-    def __init__(self, source: Source, entries: int) -> None:
+    def __init__(self, source: Source, entries: int, *, in_bytes: bool = False) -> None:
         """Nothing is shown for short inputs, or where nobody looks."""
+        self._every = 1 if in_bytes else 100
         self._shown = source.size >= _LONG and sys.stderr.isatty()
         self._bar = Progress(
             TextColumn(f"counting {source.name}"),
             BarColumn(),
-            MofNCompleteColumn(),
+            DownloadColumn() if in_bytes else MofNCompleteColumn(),
             console=stderr_console(),
             transient=True,
             disable=not self._shown,
@@ -114,5 +121,5 @@ class progress:  # noqa: N801 - used like a function
         self._bar.stop()
 
     def _advance(self, done: int) -> None:
-        if self._shown and not done % 100:
+        if self._shown and not done % self._every:
             self._bar.update(self._task, completed=done)

@@ -6,20 +6,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, assert_never
 
-import attrs
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from turnkeep.report._survey import KEEP, SPEAKERS, Entry, Survey
+from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
+from ._counted import Measured, Streamed
 from ._draw import Glyphs, bar, fit_text, glyphs_for, stdout_console
 from ._files import read
 from ._guard import guarded
 from ._json import dumps
 from ._outcome import accuracy
-from ._request import Request, load
+from ._request import load
+from ._streamed import count_lines, is_large
+from ._sums import Share, Sums
 
 _FIGURES = 18
 """Cells that the figures of a line take."""
@@ -34,18 +36,8 @@ class By(StrEnum):
     ROLE = "role"
 
 
-@attrs.frozen
-class Share:
-    """One line of the table."""
-
-    name: str
-    tokens: int
-    kind: str
-    """Whose colour its bar has."""
-
-    note: str = ""
-    count: int = 1
-    """How many messages or calls it sums up."""
+_STREAMED = (By.ROLE, By.TOOL)
+"""What can be summed up without holding every message."""
 
 
 @guarded
@@ -75,28 +67,36 @@ def count(
     Tool definitions, system text and overhead are counted too. Where the tokenizer is
     not public the count is an estimate, and its margin is shown.
 
+    JSON Lines of more than 64 MB are counted line by line by role and by tool, in
+    constant memory; by message and by turn they are read whole.
+
     For example:
 
     * `turnkeep count chat.json --model gpt-4o`
     * `turnkeep count *.json.gz --by tool`
     """
-    measured: list[tuple[Request, Survey]] = []
+    measured: list[Measured | Streamed] = []
     for file in files:
+        if by in _STREAMED and is_large(file):
+            found = count_lines(file, format_name, model)
+            if found is not None:
+                measured.append(found)
+                continue
         for source in read(file):
             request = load(source, format_name, model)
-            measured.append((request, request.survey()))
+            measured.append(Measured(request, request.survey()))
     if as_json:
-        reports = [_report(request, survey) for request, survey in measured]
-        total = sum(survey.total for _, survey in measured)
+        reports = [_report(one) for one in measured]
+        total = sum(one.total for one in measured)
         whole = {"total": total, "files": reports}
         print(dumps(whole, indent=2).decode(), end="")
         return
     console = stdout_console()
     glyphs = glyphs_for(console)
-    for nth, (request, survey) in enumerate(measured):
+    for nth, one in enumerate(measured):
         if nth:
             console.print()
-        _print_one(console, glyphs, request, survey, by, top)
+        _print_one(console, glyphs, one, by, top)
     if len(measured) > 1:
         console.print()
         _print_all(console, glyphs, measured)
@@ -105,21 +105,22 @@ def count(
 def _print_one(
     console: Console,
     glyphs: Glyphs,
-    request: Request,
-    survey: Survey,
+    one: Measured | Streamed,
     by: By,
     top: int,
 ) -> None:
-    shares = shares_by(survey, by)
-    name = fit_text(request.source.name, console.width, glyphs)
+    shares = _shares(one, by)
+    name = fit_text(one.name, console.width, glyphs)
     title = Text.assemble(
         (name, "bold"),
-        f" {glyphs.dot} {request.format.name} {glyphs.dot} {survey.total:,} tokens "
-        f"({accuracy(survey)})",
+        f" {glyphs.dot} {one.formats} {glyphs.dot} {one.total:,} tokens "
+        f"({accuracy(one)})",
     )
+    if isinstance(one, Streamed) and one.conversations is not None:
+        title.append(f" {glyphs.dot} {one.conversations:,} conversations")
     console.print(title, soft_wrap=True)
     console.print()
-    for line in _lines(shares[:top], survey.total, by, console.width, glyphs):
+    for line in _lines(shares[:top], one.total, by, console.width, glyphs):
         console.print(line, overflow="crop", no_wrap=True)
     if rest := shares[top:]:
         tokens = sum(share.tokens for share in rest)
@@ -127,7 +128,7 @@ def _print_one(
             Text(f"{glyphs.ellipsis} {len(rest)} more, {tokens:,} tokens", "dim")
         )
     console.print()
-    rule = Text(f"Counted by: {survey.counter.rule}", "dim")
+    rule = Text(f"Counted by: {one.counter.rule}", "dim")
     console.print(rule, soft_wrap=True)
 
 
@@ -157,12 +158,9 @@ def _lines(
 
 
 def _print_all(
-    console: Console, glyphs: Glyphs, measured: Iterable[tuple[Request, Survey]]
+    console: Console, glyphs: Glyphs, measured: Iterable[Measured | Streamed]
 ) -> None:
-    rows = [
-        (request.source.name, len(survey.entries), survey.total)
-        for request, survey in measured
-    ]
+    rows = [(one.name, one.sums.messages, one.total) for one in measured]
     rows.append(("total", sum(r[1] for r in rows), sum(r[2] for r in rows)))
     longest = max(len(name) for name, _, _ in rows)
     wide = max(min(longest, console.width - 22), 8)
@@ -177,33 +175,33 @@ def shares_by(survey: Survey, by: By) -> list[Share]:
 
     Linear in the number of messages, then sorted.
     """
+    sums = Sums.of(survey)
     match by:
-        case By.ROLE:
-            shares = _by_role(survey)
+        case By.ROLE | By.TOOL:
+            return _of_sums(sums, by)
         case By.MESSAGE:
             shares = [_of_message(entry) for entry in survey.entries]
         case By.TURN:
             shares = _by_turn(survey)
-        case By.TOOL:
-            shares = _by_tool(survey)
         case _:
             assert_never(by)
-    if by is not By.ROLE:
-        around = [("tool definitions", survey.tools), ("request", survey.request)]
-        shares += [Share(name, n, "overhead") for name, n in around if n]
+    return _sorted([*shares, *sums.around()])
+
+
+def _shares(one: Measured | Streamed, by: By) -> list[Share]:
+    if isinstance(one, Measured):
+        return shares_by(one.survey, by)
+    return _of_sums(one.sums, by)
+
+
+def _of_sums(sums: Sums, by: By) -> list[Share]:
+    if by is By.ROLE:
+        return _sorted(sums.by_role())
+    return _sorted([*sums.by_tool(), *sums.around()])
+
+
+def _sorted(shares: list[Share]) -> list[Share]:
     return sorted(shares, key=lambda share: -share.tokens)
-
-
-def _by_role(survey: Survey) -> list[Share]:
-    tokens = dict.fromkeys(SPEAKERS, 0)
-    for entry in survey.entries:
-        for kind, spent in entry.by_speaker().items():
-            tokens[kind] += spent
-    tokens["overhead"] += survey.request
-    shares = [Share(kind, spent, kind) for kind, spent in tokens.items() if spent]
-    if survey.tools:
-        shares.append(Share("tool definitions", survey.tools, "tools"))
-    return shares
 
 
 def _of_message(entry: Entry) -> Share:
@@ -231,47 +229,29 @@ def _by_turn(survey: Survey) -> list[Share]:
     ]
 
 
-def _by_tool(survey: Survey) -> list[Share]:
-    """Each tool's calls and results; what is no tool's is summed up in one line."""
-    tools: dict[str, list[int]] = {}
-    rest = 0
-    for entry in survey.entries:
-        rest += entry.tokens
-        for share in entry.tools:
-            sums = tools.setdefault(share.name, [0, 0, 0])
-            sums[0] += share.calls
-            sums[1] += share.call_tokens
-            sums[2] += share.result_tokens
-            rest -= share.call_tokens + share.result_tokens
-    shares = [
-        Share(
-            name,
-            in_calls + in_results,
-            "results" if in_results >= in_calls else "calls",
-            f"{number:,} {'call' if number == 1 else 'calls'}: "
-            f"{in_calls:,} in, {in_results:,} out",
-            number,
-        )
-        for name, (number, in_calls, in_results) in tools.items()
-    ]
-    return [*shares, Share("no tool", rest, "user", "text and overhead")]
-
-
-def _report(request: Request, survey: Survey) -> dict[str, Any]:
-    return {
-        "file": request.source.name,
-        "format": request.format.name,
-        "model": request.model,
-        "total": survey.total,
-        "exact": survey.counter.exact,
-        "margin": survey.counter.margin,
-        "counter": survey.counter.name,
-        "rule": survey.counter.rule,
+def _report(one: Measured | Streamed) -> dict[str, Any]:
+    known = By if isinstance(one, Measured) else _STREAMED
+    told: dict[str, Any] = {
+        "file": one.name,
+        "format": one.formats,
+        "model": one.model,
+        "total": one.total,
+        "exact": one.counter.exact,
+        "margin": one.counter.margin,
+        "counter": one.counter.name,
+        "rule": one.counter.rule,
         **{
             f"by_{by.value}": [
                 {"name": share.name, "tokens": share.tokens}
-                for share in shares_by(survey, by)
+                for share in _shares(one, by)
             ]
+            if by in known
+            else None
             for by in By
         },
     }
+    if isinstance(one, Streamed):
+        told["messages"] = one.sums.messages
+        if one.conversations is not None:
+            told["conversations"] = one.conversations
+    return told

@@ -247,7 +247,11 @@ def _write(message: Message) -> list[Any]:
         if message.role is Role.SYSTEM:
             return [{"System": said}]
         if message.role is Role.ASSISTANT:
-            only = {"content": said, "reasoning": None, "tool_calls": []}
+            only: dict[str, Any] = {
+                "content": said,
+                "reasoning": None,
+                "tool_calls": [],
+            }
             return [{"Assistant": only}]
         if message.role is Role.USER:
             return [{"User": [{"Text": said}]}]

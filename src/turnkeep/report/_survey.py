@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -194,6 +194,42 @@ def survey(
         request=counter.request(has_tools=bool(given)) if entries else 0,
         messages=tuple(message for _, _, message in messages),
     )
+
+
+_OPEN = 65_536
+"""Calls whose tools are remembered while messages are measured one by one."""
+
+
+def measured(
+    entries: Iterable[Any], fmt: Format, counter: RequestCounter
+) -> Iterator[Entry]:
+    """Measure messages one by one, holding none; turns and steps stay unknown (-1).
+
+    Raises:
+        FormatError: An entry is not what its format demands.
+    """
+    names: dict[str | None, str] = {}
+    for nth, wire in enumerate(entries):
+        for decoded in fmt.decode(wire, f"$[{nth}]"):
+            message = as_sent(decoded)
+            for call in message.tool_calls:
+                names.pop(call.id, None)
+                names[call.id] = call.name
+            while len(names) > _OPEN:
+                del names[next(iter(names))]
+            parts = counter.parts(message)
+            yield Entry(
+                index=nth,
+                id=id_of(wire) or str(nth),
+                turn=-1,
+                step=-1,
+                role=message.role,
+                parts=parts,
+                tools=tuple(_tools(message, parts, names, counter)),
+                text="",
+                pinned=message.pinned,
+                tokens_after=parts.total,
+            )
 
 
 def _decoded(
