@@ -338,6 +338,7 @@ def test_bedrock_stand_ins_join_what_follows() -> None:
     assert list(window[2]["content"][0]) == ["toolResult"]
     assert window[2]["content"][1] == {"text": "and now?"}
     assert len(plan.joined) == 1
+    assert plan.tokens >= turnkeep.count(window, format="bedrock").total
     assert "join  1 entries" in str(plan)
     assert check_request(window, format="bedrock") == []
 
@@ -391,6 +392,41 @@ def test_mistral_gets_a_word_between_a_stand_in_and_the_user() -> None:
     (bridge,) = [i for i in window.plan.inserted if i.cause == Cause.PROFILE]
     assert bridge.message.text.startswith(BRIDGE)
     assert bridge.tokens > 0
+
+
+def test_that_word_stands_behind_all_results() -> None:
+    """Of two parallel calls one is answered; what people alone see is skipped."""
+    chat = Conversation(model="mistral-large-latest", format="mistral")
+    chat.user("go")
+    made = [ToolCall("call00001", "f", {}), ToolCall("call00002", "f", {})]
+    chat.assistant("", tool_calls=made)
+    chat.resolve("call00001", "done")
+    chat.append(Message("system", (Text("1 of 2"),), kind="run_summary"))
+    chat.user("and now?")
+
+    request = chat.fit(Budget(10_000)).encode()
+
+    roles = [entry["role"] for entry in request["messages"]]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant", "user"]
+    model = "mistral-large-latest"
+    assert check_request(request, format="mistral", model=model) == []
+
+
+def test_what_people_alone_see_does_not_end_a_round() -> None:
+    """The round in progress is found behind it."""
+    chat = Conversation(model=WHOLE, format="anthropic", tools=TOOLS)
+    chat.user("go " * 200)
+    chat.assistant("gone")
+    chat.user("and now?")
+    thought = Thinking("hm " * 60, signature="s1")
+    chat.append(Message("assistant", (thought, ToolCall("c1", "f", {}))))
+    chat.resolve("c1", "done")
+    chat.append(Message("system", (Text("1 of 1"),), kind="run_summary"))
+
+    window = chat.fit(Budget(900, target=0.9))
+
+    assert any(thought in message.content for message in window.messages)
+    assert window.plan.dropped
 
 
 def test_a_late_result_leaves_the_end_to_the_user() -> None:

@@ -41,6 +41,7 @@ STRATEGIES: dict[str, Any] = {
     "truncate": turnkeep.TruncateToolResults(max_tokens=20) | turnkeep.LargestFirst(),
     "ends": turnkeep.KeepEnds(1, 1) | turnkeep.OldestSteps(),
     "priority": turnkeep.LowestPriority(),
+    "relevance": turnkeep.Relevance() | turnkeep.LeastRecentlyReferenced(),
     "digest": turnkeep.Digest() | turnkeep.OldestSteps(),
     "summarise": turnkeep.Summarise(summary, max_tokens=50),
 }
