@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from turnkeep import Conversation, DuplicateIdError, FormatError, Message, stores
-from turnkeep.stores import Change, Snapshot, changes_of, document_of
+from tests.paths import DATA
+from turnkeep import (
+    Budget,
+    CallState,
+    Conversation,
+    DuplicateIdError,
+    FormatError,
+    Message,
+    Prices,
+    stores,
+)
+from turnkeep.stores import Change, JsonlStore, Snapshot, changes_of, document_of
 from turnkeep.stores._values import serial_of
 
 
@@ -105,3 +118,42 @@ def test_names_load_on_first_use() -> None:
         [sys.executable, "-c", code], capture_output=True, check=True, text=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_the_first_version_of_a_saved_conversation_loads() -> None:
+    """For good: this file is never written again."""
+    saved = DATA / "stores" / "conversation-1.json"
+
+    chat = Conversation.load(saved, token_counter="approximate")
+
+    assert len(chat) == 47
+    assert [message.text for message in chat.pinned] == ["Remember Orion."]
+    [call] = chat.pending
+    assert (call.id, call.state, dict(call.waits_for)) == (
+        "c1",
+        CallState.PENDING,
+        {"who": "eve"},
+    )
+    assert chat.call_state("c2") is CallState.CANCELLED
+    assert chat.call_state("c3") is CallState.ABANDONED
+    assert chat.budget == Budget(900, reserve=10, target=0.6, prices=Prices(0.1, 1.25))
+    assert (chat.pending_policy, chat.stand_in_text) == ("keep", "Wait.")
+    assert chat.fit().plan.dropped
+    assert chat.user("next").id == "msg-48"
+
+
+def test_the_first_version_of_a_log_loads(tmp_path: Path) -> None:
+    """With a base, changes of every kind, a torn line and a record about it."""
+    with JsonlStore(tmp_path) as store:
+        shutil.copy(DATA / "stores" / "log-1.jsonl", store.path("sample"))
+
+        found = store.read("sample")
+        chat = Conversation.open(store, "sample", token_counter="approximate")
+
+        assert found.version == 4
+        assert [damage.recovered for damage in store.check()] == [True]
+        assert found.state["metadata"] == {"owner": "bob"}
+        assert [message.id for message in chat.pinned] == ["msg-2", "m1"]
+        assert chat["msg-3"].text == "edited"
+        assert "m2" not in chat
+        assert chat.pending[0].expires_at == datetime(2026, 1, 3, 12, tzinfo=UTC)
