@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,11 @@ import pytest
 
 from tests.cli.running import chat, run
 from turnkeep.cli import _streamed
+
+PROSE = (
+    "order ticket build result error path file line total user please fetch the status "
+    "of number value and report what changed since the last release in main module"
+)
 
 MEMORY = """
 import resource, sys
@@ -42,6 +49,25 @@ def agent(turns: int = 5) -> list[dict[str, Any]]:
             {"role": "assistant", "content": "It is done."},
         ]
     return messages
+
+
+def made_lines(
+    rng: random.Random, pool: list[str], shape: str, size: int
+) -> Iterator[str]:
+    """Lines of *size* bytes in all, no text twice: a message each, or a hundred."""
+    each = 1 if shape == "messages" else 100
+    numbers = count()
+    while size > 0:
+        said = [
+            {
+                "role": "assistant" if nth % 2 else "user",
+                "content": f"{nth}: {' '.join(rng.choices(pool, k=20))}",
+            }
+            for nth in islice(numbers, each)
+        ]
+        line = json.dumps(said if each > 1 else said[0]) + "\n"
+        size -= len(line)
+        yield line
 
 
 def lines(path: Path, values: Iterable[Any]) -> Path:
@@ -227,20 +253,13 @@ def test_calls_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("shape", ["messages", "conversations"])
 def test_memory_stays_flat(tmp_path: Path, shape: str) -> None:
     """150 MB are counted with less than 60 MB more than a few messages need."""
-    text = "The build of the release failed again; see the log of the last step. " * 200
-    said = [
-        {"role": "user", "content": f"{nth}: {text}"}
-        if nth % 2
-        else {"role": "assistant", "content": f"{nth}: {text[:-70]}"}
-        for nth in range(100)
-    ]
-    each = said if shape == "messages" else [said]
-    block = "".join(json.dumps(value) + "\n" for value in each)
+    rng = random.Random(1)
+    pool = [" ".join(rng.choices(PROSE.split(), k=20)) for _ in range(2_000)]
     small, large = tmp_path / "small.jsonl", tmp_path / "large.jsonl"
-    small.write_text(block)
+    with small.open("w") as file:
+        file.writelines(made_lines(rng, pool, shape, 1_000_000))
     with large.open("w") as file:
-        for _ in range(150_000_000 // len(block) + 1):
-            file.write(block)
+        file.writelines(made_lines(rng, pool, shape, 150_000_000))
 
     ran = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-c", MEMORY, str(small), str(large)],
