@@ -349,7 +349,7 @@ class Fitter:
         Costs the calls, the pins and, once, the history.
         """
         ledger, grouping = self.ledger, self.ledger.grouping
-        if demands.closer_stays and calls:
+        if calls and (demands.closer_stays or demands.joins != "nothing"):
             return True
         if demands.core and (
             "step" in ledger.pins.values()
