@@ -627,3 +627,20 @@ def test_a_message_that_answers_and_asks(store: Store) -> None:
     assert ids(found) == ["s", "q1", "a1", "both", "msg-8"]
     store.write("chat", Change(pins=[Pin("both", None), Pin("a1", "step")]), expected=2)
     assert ids(store.read_tail("chat", messages=1, held=True)) == ids(found)
+
+
+def test_an_edit_may_change_what_a_message_is(store: Store) -> None:
+    """A call taken out, a result added, a note for people only: all is filed anew."""
+    note = Message.assistant("Saved 3 files.", id="note", kind="run_summary")
+    store.create("chat", Change.of_messages([*run(), note, *say(*"abc")]))
+    assert store.conversations()[0].open_calls == 0
+
+    bare = Message.assistant("No tools.", id="a1")
+    store.write("chat", Change(replace=[Row(bare)]), expected=1)
+    assert store.check() == ()
+    asked = Message.assistant("", tool_calls=[ToolCall("c9", "f")], id="a2")
+    store.write("chat", Change(replace=[Row(asked)]), expected=2)
+
+    assert store.conversations()[0].open_calls == 1
+    tail = store.read_tail("chat", messages=1, held=True)
+    assert ids(tail) == ["s", "q2", "a2", "msg-3"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
+import zlib
 from pathlib import Path
 
 import pytest
@@ -261,3 +264,40 @@ def test_a_conversation_goes_on_after_a_crash(tmp_path: Path) -> None:
     with JsonlStore(folder) as store:
         chat = Conversation.open(store, "chat")
         assert [m.text for m in chat] == ["First.", "Second.", "After the crash."]
+
+
+def test_a_write_that_fails_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a line is cut off again; where even that fails, the next write copes."""
+    store, path = started(tmp_path / "logs")
+    before = path.read_bytes()
+    write = os.write
+
+    def half(handle: int, data: bytes) -> int:
+        write(handle, bytes(data[:9]))
+        raise OSError(errno.ENOSPC, "full")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(OSError, match="No space left on device; nothing was written"):
+        store.write("chat", Change(), expected=2)
+    assert path.read_bytes() == before
+    monkeypatch.setattr(os, "ftruncate", refuse)
+    with pytest.raises(OSError, match="nothing was written"):
+        store.write("chat", Change(), expected=2)
+    monkeypatch.undo()
+
+    assert len(path.read_bytes()) == len(before) + 9
+    assert store.write("chat", Change(), expected=2) == 3
+    assert [damage.recovered for damage in store.check()] == [True]
+    store.close()
+
+
+def test_a_checksum_alone_makes_no_record() -> None:
+    """What it seals must be an object."""
+    body = b"{nonsense"
+    sealed = b'%s,"crc":"%08x"}' % (body, zlib.crc32(body))
+    assert unseal(sealed) is None
