@@ -80,7 +80,11 @@ def test_soft_rules_with_strict(tmp_path: Path) -> None:
 
 def test_edit_rules_with_original(tmp_path: Path) -> None:
     """What only the comparison shows."""
-    reasoned: dict[str, Any] = {"role": "assistant", "content": "", "reasoning_content": "because"}
+    reasoned: dict[str, Any] = {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "because",
+    }
     before: list[dict[str, Any]] = [
         {"role": "user", "content": "hi"},
         {**reasoned, "tool_calls": [CALL]},

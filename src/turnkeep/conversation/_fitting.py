@@ -135,7 +135,7 @@ class Fitter:
         self.scene: Scene | None = None
         """What the last plan's window is made from, if it was planned by sums."""
 
-    # -- the cut ------------------------------------------------------------------------
+    # -- the cut -----------------------------------------------------------------------
 
     @property
     def memory(self) -> Memory | None:
@@ -172,7 +172,7 @@ class Fitter:
             self._windows = windows = [w for w in windows if w() is not None]
         windows.append(ref(window))
 
-    # -- planning -------------------------------------------------------------------------
+    # -- planning ----------------------------------------------------------------------
 
     def fit(self, budget: Budget, ask: Ask) -> Plan:
         """Plan the next window. An error leaves the remembered cut alone."""
@@ -308,7 +308,7 @@ class Fitter:
         self.available = limits.nominal
         self.last = plan
 
-    # -- planning by sums -----------------------------------------------------------------
+    # -- planning by sums --------------------------------------------------------------
 
     def _quick(self, limits: Limits, ask: Ask, trigger: int) -> Plan | None:
         cut, ledger, budget = self._cut, self.ledger, limits.budget
