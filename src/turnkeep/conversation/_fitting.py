@@ -472,7 +472,7 @@ class Scene:
         self._version = ledger.version
 
     def _then(self) -> Ledger:
-        """The ledger as it was: it has only grown, or it would have settled the plan."""
+        """The ledger as it was: it has only grown, or the plan would be settled."""
         ledger = self._ledger
         if ledger.revision == self._revision:
             return ledger
