@@ -1,7 +1,5 @@
 """Show, report, diff, count and the plan say the same numbers, on every history."""
 
-from collections import Counter
-
 import attrs
 import pytest
 
@@ -9,8 +7,8 @@ import turnkeep
 from tests.paths import needs_corpus, read_corpus
 from tests.report.sessions import opened
 from turnkeep.budgets import Budget
-from turnkeep.cli import count as counting
 from turnkeep.cli import show as showing
+from turnkeep.cli.count import By, shares_by
 from turnkeep.cli.diff import _report as diff_report
 from turnkeep.report import Study, diff, figures, play
 
@@ -53,13 +51,16 @@ def test_all_commands_say_the_same(format_name: str) -> None:
 
         reported = figures(study)
         shown = showing.report(request, planned, plan)
-        counted = counting._report(request, survey)
+        counted = {by: shares_by(survey, by) for by in By}
         plain = turnkeep.count(body, format=format_name)
 
         totals = {
             "report": reported["tokens"],
             "show": shown["tokens"],
-            "count": counted["total"],
+            **{
+                f"count by {by}": sum(share.tokens for share in shares)
+                for by, shares in counted.items()
+            },
             "count()": plain.total,
             "plan": plan.tokens_before,
             "session": reported["session"]["history"][-1] if survey.entries else total,
@@ -73,19 +74,10 @@ def test_all_commands_say_the_same(format_name: str) -> None:
             assert shared >= {"id", "turn", "tokens", "action", "cause", "tokens_after"}
             assert {k: mine[k] for k in shared} == {k: theirs[k] for k in shared}, name
         by_tool = {row["name"]: row["tokens"] for row in reported["by_tool"]}
-        for row in counted["by_tool"]:
-            if row["name"] in by_tool:
-                assert row["tokens"] == by_tool[row["name"]], (name, row)
-        by_turn = Counter(
-            {f"turn {r['turn']}": r["tokens"] for r in reported["by_turn"]}
-        )
-        assert by_turn == Counter(
-            {
-                row["name"]: row["tokens"]
-                for row in counted["by_turn"]
-                if row["name"].startswith("turn ")
-            }
-        ), name
+        by_turn = {f"turn {r['turn']}": r["tokens"] for r in reported["by_turn"]}
+        for by, mine in ((By.TOOL, by_tool), (By.TURN, by_turn)):
+            theirs = {share.name: share.tokens for share in counted[by]}
+            assert {key: theirs[key] for key in mine} == mine, (name, by)
         if format_name in UNSENT:
             continue
         window = opened(plan.apply(body), format_name=format_name)

@@ -1,5 +1,6 @@
 """Tests for `turnkeep.report._session`: sessions played call by call."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from turnkeep import Conversation
 from turnkeep.budgets import Budget
 from turnkeep.report import Session, play
 from turnkeep.report._session import NEVER
-from turnkeep.strategies import ClearToolResults
+from turnkeep.strategies import ClearToolResults, Relevance, StripImages
 
 
 def played(body: Any, max_tokens: int, **options: Any) -> Session:
@@ -86,6 +87,27 @@ def test_cleared_results_are_changes() -> None:
     changes = [change for prune in session.prunes for change in prune.changed]
     assert changes
     assert {cause for _, cause, _ in changes} == {"cleared"}
+
+
+def test_messages_may_come_back() -> None:
+    """A ranking that looks at the question brings back what it needs again."""
+    session = played(agent(20, loops=5), 2_500, strategy=Relevance())
+
+    returned = [(prune.call, place) for prune in session.prunes for place in prune.back]
+    assert returned
+    for call, place in returned:
+        stays = session.stays[place]
+        assert len(stays) > 1
+        assert call in {since for since, _ in stays}
+        assert all(a[1] <= b[0] for a, b in pairwise(stays))
+
+
+def test_a_prune_without_effect_is_none() -> None:
+    """There are no pictures to strip, so nothing went."""
+    session = played(agent(8), 1_500, strategy=StripImages())
+
+    assert session.prunes == ()
+    assert any(call.over for call in session.calls)
 
 
 def test_a_call_that_nobody_awaits_may_go() -> None:

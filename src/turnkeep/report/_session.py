@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -10,11 +10,11 @@ import attrs
 from turnkeep.budgets import Budget
 from turnkeep.conversation import Conversation, Window
 from turnkeep.model import Message, PinScope
-from turnkeep.plans import Run
+from turnkeep.plans import Cause, Run
 from turnkeep.strategies import Strategy
-from turnkeep.turns import ASSISTANT, Entry, OpenCall, entry_of
+from turnkeep.turns import ASSISTANT, Entry, Grouping, OpenCall, entry_of
 
-from ._survey import DROP, EDIT, KEEP, Survey
+from ._survey import DROP, Survey
 
 NEVER = -1
 """The end of a stay that has not ended."""
@@ -37,7 +37,7 @@ class Call:
 
 @attrs.frozen
 class Prune:
-    """A call before which something had to go."""
+    """A call before which something went, or changed."""
 
     call: int
     """Number of the call, from 0."""
@@ -49,7 +49,7 @@ class Prune:
     changed: tuple[tuple[int, str, int], ...]
     """What is sent changed from now on: place, cause, its tokens."""
     held: tuple[tuple[int, str], ...]
-    """What stays though it is older than something that went: place, cause."""
+    """What is held though it is older than something that went: place, cause."""
     tokens: int
     """Tokens that left."""
     back: tuple[int, ...] = ()
@@ -153,8 +153,6 @@ class _Player:
     """Notes what each window holds."""
 
     def __init__(self, survey: Survey) -> None:
-        from turnkeep.turns import Grouping  # noqa: PLC0415
-
         self._survey = survey
         self._marks: list[Entry] = [entry_of(m) for m in survey.messages]
         grouping = Grouping(self._marks)
@@ -195,52 +193,53 @@ class _Player:
 
     def _prune(self, nth: int, before: int, window: Window) -> None:
         plan = window.plan
-        gone: list[Run] = []
-        held: list[tuple[int, str]] = []
-        back: list[int] = []
-        tokens = newest = 0
-        for run in plan.runs:
-            if run.action == DROP:
-                newest = run.stop
-            start = run.start
-            for place in range(run.start, run.stop):
-                out = self._in[place] == NEVER
-                if run.action == DROP and not out:
-                    self._stays[place].append((self._in[place], nth))
-                    self._in[place] = NEVER
-                    tokens += self._survey.entries[place].tokens
-                    continue
-                if run.action == DROP and start < place:
-                    gone.append(Run(start, place, DROP, str(run.cause)))
-                if run.action == DROP:
-                    start = place + 1
-                elif out:
-                    self._in[place] = nth
-                    back.append(place)
-            if run.action == DROP and start < run.stop:
-                gone.append(Run(start, run.stop, DROP, str(run.cause)))
+        gone, back = self._moves(plan.runs)
+        newest = max((run.stop for run in plan.runs if run.action == DROP), default=0)
         changed = {
             place: (str(cause), after)
             for place, (_, cause, after) in plan.edits.items()
-            if self._in[place] != NEVER
+            if place not in gone
         }
-        for run in plan.runs:
-            if run.start < newest and run.action in (KEEP, EDIT):
-                held += [(p, str(run.cause)) for p in range(run.start, run.stop)]
         fresh = {p: c for p, c in changed.items() if self._changed.get(p) != c}
         self._changed = changed
+        if not (gone or back or fresh):
+            return  # it was due, and there was nothing to be had
+        for place in gone:
+            self._stays[place].append((self._in[place], nth))
+            self._in[place] = NEVER
+        for place in back:
+            self._in[place] = nth
         self.prunes.append(
             Prune(
                 call=nth,
                 before=before,
                 after=window.tokens,
-                gone=tuple(gone),
+                gone=tuple(_spans(gone)),
                 changed=tuple((p, *fresh[p]) for p in sorted(fresh)),
-                held=tuple(held),
-                tokens=tokens,
-                back=tuple(back),
+                held=tuple(
+                    (place, str(run.cause))
+                    for run in plan.runs
+                    if run.action != DROP and run.start < newest
+                    if run.cause != Cause.ROOM
+                    for place in range(run.start, run.stop)
+                ),
+                tokens=sum(self._survey.entries[place].tokens for place in gone),
+                back=back,
             )
         )
+
+    def _moves(self, runs: Sequence[Run]) -> tuple[dict[int, str], tuple[int, ...]]:
+        """What leaves the window, with its cause, and what comes back."""
+        gone: dict[int, str] = {}
+        back: list[int] = []
+        for run in runs:
+            for place in range(run.start, run.stop):
+                was_in = self._in[place] != NEVER
+                if run.action == DROP and was_in:
+                    gone[place] = str(run.cause)
+                elif run.action != DROP and not was_in:
+                    back.append(place)
+        return gone, tuple(back)
 
     def session(self, budget: Budget) -> Session:
         """Everything that was noted."""
@@ -256,3 +255,18 @@ class _Player:
             prunes=tuple(self.prunes),
             stays=tuple(map(tuple, self._stays)),
         )
+
+
+def _spans(gone: dict[int, str]) -> Iterator[Run]:
+    """Neighbours that left for the same cause, taken together."""
+    start = stop = -1
+    cause = ""
+    for place, why in gone.items():
+        if place == stop and why == cause:
+            stop += 1
+            continue
+        if stop > start:
+            yield Run(start, stop, "drop", cause)
+        start, stop, cause = place, place + 1, why
+    if stop > start:
+        yield Run(start, stop, "drop", cause)
