@@ -3,9 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test lint docs bench bench-peers clean
 help: ## Show this help
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 demo: .venv/.demo ## Fit a real example session and show what went, and why
 	@$(BIN)/python examples/demo.py
@@ -22,7 +22,14 @@ docs: ## Build the site into build/html and run its examples
 
 bench: ## Time the promised costs (prints a table)
 	@PYTHON=$(PYTHON) .ci/run install
-	@$(BIN)/python -m pytest benchmarks -q
+	@$(BIN)/python -m pytest benchmarks -q --benchmark-max-time=0.2 \
+		--benchmark-min-rounds=3 --benchmark-columns=min,median,rounds
+
+bench-peers: ## Time other libraries beside ours; writes docs/reference/benchmarks.md
+	@test -x build/peers-venv/bin/python || $(PYTHON) -m venv build/peers-venv
+	@build/peers-venv/bin/python -m pip install -qq -e . \
+		-r benchmarks/peers/requirements.txt
+	@build/peers-venv/bin/python benchmarks/peers/run.py
 
 clean: ## Remove the virtual environment and everything built
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

@@ -98,10 +98,11 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
     return rise / sum((x - mean_x) ** 2 for x in xs)
 
 
-WORDS = (
-    "order ticket build result error path file line total user please fetch the status "
-    "of number value and report what changed since the last release in main module"
-).split()
+_SAID = (
+    "order ticket build result error path file line total user please fetch status "
+    "number value and report what changed since the last release in main module"
+)
+WORDS = tuple(_SAID.split())
 
 
 def prose(rng: random.Random, words: int) -> str:

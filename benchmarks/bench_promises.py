@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -133,11 +134,25 @@ def bench_agent_loop(timed: bool, kind: str) -> None:
     promise(f"agent loop with encoding / floor by hand ({name})", 2, encoded / bare)
 
 
-def grown(length: int) -> Conversation:
-    """A conversation of that length, counted, with a window made."""
+def grown(length: int, open_calls: int = 0) -> Conversation:
+    """A conversation of that length, counted, with a window made.
+
+    Args:
+        length:
+            Messages.
+        open_calls:
+            Calls in the middle of it that nobody has answered yet.
+    """
+    messages = weighed(length)
+    messages[length // 2 : length // 2] = [
+        Message.assistant(
+            "", tool_calls=[ToolCall(f"late{n}", "x", "{}")], token_count=9
+        )
+        for n in range(open_calls)
+    ]
     chat = Conversation(budget=Budget(LIMIT), model="gpt-4o")
-    chat.extend(weighed(length))
-    _ = chat.fit().messages
+    chat.extend(messages)
+    assert chat.fit().messages
     return chat
 
 
@@ -148,10 +163,9 @@ def steady(chat: Conversation, rounds: int) -> tuple[float, float, float]:
     for start in range(0, rounds, rounds // 5):
         adds, fits, lists = [], [], []
         for message in islice(new, start, start + rounds // 5):
-            adds.append(each([lambda m=message: chat.append(m)]))  # type: ignore[misc]
+            adds.append(each([partial(chat.append, message)]))
             fits.append(each([chat.fit]))
-            window = chat.fit()
-            lists.append(each([lambda w=window: w.messages]))  # type: ignore[misc]
+            lists.append(each([partial(list, chat.fit())]))
         adds.sort()
         fits.sort()
         lists.sort()
@@ -165,47 +179,31 @@ def bench_lengths(timed: bool) -> None:
     short, long = (1_000, 1_000_000) if timed else (100, 1_000)
     rounds = 2_000 if timed else 20
     small = steady(grown(short), rounds)
-    chat = grown(long)
+    chat = grown(long, open_calls=20)
+    middle(chat, long)
     large = steady(chat, rounds)
     for nth, what in enumerate(("append", "fit")):
         promise(f"{what}, tokens given, at {short:,} messages", 10, small[nth], "us")
         promise(f"{what}, tokens given, at {long:,} messages", 10, large[nth], "us")
         promise(f"{what} at {long:,} / at {short:,}", 1.5, large[nth] / small[nth])
-    middle(chat, long // 2)
 
 
-def middle(chat: Conversation, at: int) -> None:
+def middle(chat: Conversation, length: int) -> None:
     """Late results, edits and pins in the middle of a long history."""
-    ids = [message.id or "" for message in chat.messages[at : at + 240 : 4]]
-    edits = [
-        lambda i=i: chat.edit(i, content="changed", token_count=21) for i in ids[:20]
+    late = [
+        partial(chat.append, Message.tool_result(f"late{nth}", "here", token_count=12))
+        for nth in range(20)
     ]
-    promise("edit in the middle of it", 50, each(edits), "us")
-    pins: list[Callable[[], object]] = [lambda i=i: chat.pin(i) for i in ids[20:40]]
-    promise("pin there (a turn of 3 steps)", 56, each(pins), "us")
-
-
-def bench_late_result(timed: bool) -> None:
-    """Results that arrive for calls in the middle of a long history."""
-    total = 1_000_000 if timed else 400
-    messages = weighed(total)
-    at = total // 2
-    messages[at:at] = [
-        Message.assistant(
-            "", tool_calls=[ToolCall(f"late{n}", "x", "{}")], token_count=9
-        )
-        for n in range(20)
-    ]
-    chat = Conversation(budget=Budget(LIMIT), model="gpt-4o")
-    chat.extend(messages)
-    _ = chat.fit().messages
-
-    results = [
-        Message.tool_result(f"late{n}", "here", token_count=12) for n in range(20)
-    ]
-    late: list[Callable[[], object]] = [lambda r=r: chat.append(r) for r in results]
-    promise(f"late result in the middle of {total:,}", 50, each(late), "us")
+    promise(f"late result in the middle of {length:,}", 50, each(late), "us")
     assert not chat.pending
+    ids = [
+        message.id or ""
+        for message in chat.messages[length // 2 + 40 : length // 2 + 200 : 4]
+    ]
+    edits = [partial(chat.edit, i, content="changed", token_count=21) for i in ids[:20]]
+    promise(f"edit in the middle of {length:,}", 50, each(edits), "us")
+    pins = [partial(chat.pin, i) for i in ids[20:40]]
+    promise("pin there, in a turn of 3 steps", 56, each(pins), "us")
 
 
 def corpus() -> Iterator[Message]:

@@ -41,10 +41,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for name, points in rows.items():
         points.sort()
         first, last = points[0], points[-1]
-        write(
-            f"{name:<72} {exponent(points):5.2f}   "
-            f"{first[0]:,}: {first[1] * 1e3:.3g} ms, {last[0]:,}: {last[1] * 1e3:.3g} ms"
-        )
+        ends = ", ".join(f"{size:,}: {t * 1e3:.3g} ms" for size, t in (first, last))
+        write(f"{name:<72} {exponent(points):5.2f}   {ends}")
     # Small histories say nothing about times.
     if PROMISES and not config.getoption("benchmark_disable"):
         terminalreporter.section("promises: bound and this run")
