@@ -42,6 +42,7 @@ from turnkeep import (
     fit,
     plan,
 )
+from turnkeep.index import History
 from turnkeep.model import PENDING
 from turnkeep.plans import Drop
 
@@ -624,3 +625,80 @@ def test_question_of_is_what_it_says() -> None:
     """The oracle itself."""
     assert question_of([user(), say(), user(), say()]) == 2
     assert question_of([say()]) is None
+
+
+def picture(nth: int, **keys: Any) -> Entry:
+    """A user message with a picture."""
+    url = {"type": "image_url", "image_url": {"url": f"https://example.org/{nth}.png"}}
+    return user([{"type": "text", "text": f"look {nth}"}, url], **keys)  # type: ignore[arg-type]
+
+
+def test_pictures_over_the_limit_go_first_and_oldest_first() -> None:
+    """Their text stays, and so does everything else while there is room."""
+    chat = numbered([picture(n, size=10) for n in range(4)])
+
+    decided = plan(
+        chat, budget=Budget(1_000, max_images=1), format="openai", model="gpt-4o"
+    )
+    window = decided.apply(chat)
+
+    assert len(window) == 4
+    assert [str(e).count("image_url") > 0 for e in window] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert [d.id for d in decided.edited] == ["m0", "m1", "m2"]
+    assert (
+        fit(window, budget=Budget(1_000, max_images=1), format="openai", model="gpt-4o")
+        == window
+    )
+    with pytest.raises(BudgetExceededError) as caught:
+        fit(
+            chat,
+            budget=Budget(1_000, max_images=1),
+            format="openai",
+            model="gpt-4o",
+            pinned=[0, 1],
+        )
+    assert (caught.value.limit, caught.value.needed) == ("images", 2)
+    assert [h.id for h in caught.value.held] == ["m0", "m1"]
+    sent = plan(
+        chat,
+        budget=Budget(1_000, max_images=0),
+        format="openai",
+        model="gpt-4o",
+        pinned=[0],
+        on_overflow="send",
+    )
+    assert "1 images sent, though max is 0" in sent.warnings
+
+
+def test_limits_are_followed_not_counted_again_at_each_drop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten times the history takes about ten times the work, counted in steps."""
+    work = {}
+    for length in (300, 3_000):
+        seen = 0
+        visible = History.visible
+
+        def watched(self: History, step: int) -> list[int]:
+            nonlocal seen
+            seen += 1
+            return visible(self, step)  # noqa: B023 - the same in every round
+
+        monkeypatch.setattr(History, "visible", watched)
+        chat = numbered([user(size=1) for _ in range(length)])
+        decided = plan(
+            chat,
+            budget=Budget(10**6, max_messages=10, max_turns=10),
+            format="openai",
+            token_counter=size,
+        )
+        monkeypatch.undo()
+        assert len(decided.kept) == 10
+        work[length] = seen
+
+    assert work[3_000] <= 11 * work[300]

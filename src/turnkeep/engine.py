@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from turnkeep.budgets import Budget, share_of
+from turnkeep.census import Census, images_in
 from turnkeep.errors import BudgetExceededError, Held, OpenCallError, StrategyError
 from turnkeep.finishing import (
     Frame,
@@ -103,6 +104,7 @@ class Draft:
     """A window in the making: what is dropped, changed and added so far."""
 
     __slots__ = (
+        "_census",
         "_changes",
         "causes",
         "dropped",
@@ -134,6 +136,7 @@ class Draft:
         """Steps that went together and may come back where there is room."""
         self.tokens = tokens
         self._changes: dict[int, int] = {}
+        self._census: Census | None = None
 
     def resume(self, memory: Memory) -> None:
         """Begin where the last plan ended; what is held by now comes back.
@@ -203,6 +206,9 @@ class Draft:
                     self.tokens -= self.step_tokens(step)
                     self.dropped[step] = code
                     gone.append(step)
+        if self._census is not None:
+            for step in gone:
+                self._census.move(step, -1)
         return gone
 
     def drop_step(self, step: int, cause: str) -> bool:
@@ -213,6 +219,8 @@ class Draft:
             return False
         self.tokens -= self.step_tokens(step)
         self.dropped[step] = self.code(cause)
+        if self._census is not None:
+            self._census.move(step, -1)
         return True
 
     def restore(self, steps: Sequence[int]) -> str:
@@ -222,6 +230,8 @@ class Draft:
         for step in steps:
             dropped[step] = 0
             self.tokens += self.step_tokens(step)
+            if self._census is not None:
+                self._census.move(step, 1)
         return cause
 
     def is_kept(self, step: int) -> bool:
@@ -262,26 +272,33 @@ class Draft:
         cost = self.history.source.cost(content)
         self.inserted.append(Inserted(after, content, cost, cause))
         self.tokens += cost
+        if self._census is not None:
+            self._census.messages += 1
 
-    def kept_turns(self) -> int:
-        """Turns of which something but system text is kept."""
-        grouping = self.history.grouping
-        return sum(
-            1
-            for turn in range(grouping.turns)
-            if any(
-                self.is_kept(step) and self.history.held.get(step) != Cause.SYSTEM
-                for step in grouping.steps_of(turn)
-            )
-        )
+    def withdraw(self) -> None:
+        """Leave the newest addition out again."""
+        self.tokens -= self.inserted.pop().tokens
+        if self._census is not None:
+            self._census.messages -= 1
 
-    def kept_messages(self) -> int:
-        """Messages the window holds, stand-ins and other additions included."""
+    @property
+    def census(self) -> Census:
+        """Turns and messages of the window, followed from the first look on."""
+        if self._census is None:
+            steps = self.history.grouping.steps
+            dropped = self.dropped or bytes(steps)
+            self._census = Census(self.history, [not code for code in dropped])
+            self._census.messages += len(self.inserted)
+        return self._census
+
+    def images(self) -> int:
+        """Pictures that the window holds; costs what is kept."""
         history = self.history
-        return len(self.inserted) + sum(
-            len(history.visible(step)) + len([*history.additions(step)])
+        return sum(
+            images_in((self.edited(index) or history.source.message(index)).content)
             for step in range(history.grouping.steps)
             if self.is_kept(step)
+            for index in history.visible(step)
         )
 
 
@@ -456,7 +473,8 @@ class _Planner:
             draft.resume(memory)
         else:
             draft.tokens = -1
-        if self._limited or self.strategy not in (DEFAULT, OLDEST):
+        by_edits = self._limited or self.budget.max_images is not None
+        if by_edits or self.strategy not in (DEFAULT, OLDEST):
             earlier = tuple(item.message for item in draft.inserted)
             if memory is not None and self._is_over(draft):
                 # The prefix changes anyway, so the strategy chooses anew: what is
@@ -483,6 +501,44 @@ class _Planner:
     def _limited(self) -> bool:
         budget = self.budget
         return budget.max_turns is not None or budget.max_messages is not None
+
+    def _strip_images(self, draft: Draft) -> bool:
+        """Let old pictures go while there are too many; whether any went."""
+        from turnkeep.strategies import StripImages  # noqa: PLC0415 - loads it
+
+        limit = self.budget.max_images
+        if limit is None or (left := draft.images()) <= limit:
+            return False
+        view = self.history.view(
+            available=self.available, target=self.target, progress=draft
+        )
+        for edit in StripImages(keep=0).propose(view):
+            self._take(draft, edit)
+            if isinstance(edit, Replace) and draft.edited(edit.message) == edit.content:
+                left -= 1
+            if left <= limit:
+                return True
+        self._too_many_images(draft, limit)
+        return True
+
+    def _too_many_images(self, draft: Draft, limit: int) -> None:
+        """What is left is pinned."""
+        history, needed = self.history, draft.images()
+        if self.terms.on_overflow == "send":
+            draft.warnings.append(f"{needed} images sent, though max is {limit}")
+            return
+        held = [
+            Held(history.source.id(index), Cause.PINNED, found)
+            for index in sorted(history.rules.pins)
+            if (found := images_in(history.source.message(index).content))
+        ]
+        raise BudgetExceededError(
+            needed=needed,
+            available=limit,
+            smallest=needed,
+            limit="images",
+            held=tuple(held),
+        )
 
     def _refuse_open_calls(self) -> None:
         grouping = self.history.grouping
@@ -599,8 +655,9 @@ class _Planner:
         history = self.history
         if draft.tokens < 0:
             draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+        stripped = self._strip_images(draft)
         if not self._is_over(draft):
-            return False
+            return stripped
         view = history.view(
             available=self.available, target=self.target, progress=draft
         )
@@ -683,10 +740,10 @@ class _Planner:
         if not self._limited:
             return True
         budget = self.budget
-        if budget.max_turns is not None and draft.kept_turns() > budget.max_turns:
+        if budget.max_turns is not None and draft.census.turns > budget.max_turns:
             return False
         return (
-            budget.max_messages is None or draft.kept_messages() <= budget.max_messages
+            budget.max_messages is None or draft.census.messages <= budget.max_messages
         )
 
     def _take(self, draft: Draft, edit: Edit) -> None:
@@ -856,7 +913,7 @@ class _Planner:
         """Our own messages, then the rest of pinned turns, then nothing is left."""
         withdrawn = 0
         while draft.inserted and draft.tokens > self.available:
-            draft.tokens -= draft.inserted.pop().tokens
+            draft.withdraw()
             withdrawn += 1
         if withdrawn:
             draft.warnings.append(
@@ -897,7 +954,7 @@ class _Planner:
     def _over_limit(self, draft: Draft) -> None:
         """Too many turns or messages, and none of them may go."""
         budget, grouping = self.budget, self.history.grouping
-        turns, messages = draft.kept_turns(), draft.kept_messages()
+        turns, messages = draft.census.turns, draft.census.messages
         by_turns = budget.max_turns is not None and turns > budget.max_turns
         limit = "turns" if by_turns else "messages"
         needed = turns if by_turns else messages
