@@ -26,13 +26,13 @@ class Shelf:
 
     __slots__ = (
         "_cut",
-        "_done",
-        "_encoded",
         "_entries",
         "_format",
+        "_key",
         "_lock",
         "_made",
-        "_seam",
+        "_said",
+        "_seams",
         "_total",
         "_version",
     )
@@ -45,10 +45,11 @@ class Shelf:
         self._total = 0
         self._made: list[Message] = []
         self._format = ""
-        self._encoded: tuple[Cut | None, int] = (None, -1)
+        self._key: tuple[Cut | None, int] = (None, -1)
+        self._said: list[Message] = []
         self._entries: list[Any] = []
-        self._seam = (0, 0)  # messages and entries that no later message changes
-        self._done = 0  # messages that the entries say
+        # Numbers of messages and of entries in front of which the list can be parted.
+        self._seams = [(0, 0)]
 
     def messages(self, ledger: Ledger, cut: Cut, total: int) -> list[Message]:
         """The messages that *cut* leaves of the first *total*; costs what is new.
@@ -76,6 +77,8 @@ class Shelf:
     ) -> list[Any] | None:
         """Chat entries that say *messages*; none where they hang together.
 
+        Costs what is new in them, and a copy of each entry.
+
         Args:
             name:
                 The format.
@@ -87,27 +90,70 @@ class Shelf:
         if name not in PIECEWISE:
             return None
         with self._lock:
-            start, kept = self._seam
-            done = self._done
-            if self._format != name or self._encoded != key or start > len(messages):
-                start, kept, self._entries = 0, 0, []
-            elif 0 < done < len(messages) and stands_apart(
-                messages[done - 1], messages[done]
+            if self._format != name or (
+                self._key == key and len(self._said) > len(messages)
             ):
-                start, kept = done, len(self._entries)
-            new = messages[start:]
-            if any(map(lacks_id, new)):
-                self._encoded = (None, -1)
+                self._forget()
+            elif self._key != key:
+                self._move(name, messages)
+            self._format, self._key = name, key
+            if not self._write(name, messages):
+                self._forget()
                 return None
-            seam = len(new) - 1
-            while seam > 0 and not stands_apart(new[seam - 1], new[seam]):
-                seam -= 1
-            seam = max(seam, 0)
-            encode = get_format(name).encode
-            del self._entries[kept:]
-            if seam:
-                self._entries += encode(new[:seam])
-            self._format, self._encoded = name, key
-            self._seam, self._done = (start + seam, len(self._entries)), len(messages)
-            self._entries += encode(new[seam:])
             return list(map(dict.copy, self._entries))
+
+    def _forget(self) -> None:
+        self._format, self._key = "", (None, -1)
+        self._said, self._entries, self._seams = [], [], [(0, 0)]
+
+    def _write(self, name: str, messages: Sequence[Message]) -> bool:
+        """Encode what is new; whether its calls and results all have ids."""
+        done = len(self._said)
+        if done == len(messages):
+            return True
+        seams = self._seams
+        if done and stands_apart(messages[done - 1], messages[done]):
+            seams.append((done, len(self._entries)))
+        start, kept = seams[-1]
+        new = messages[start:]
+        if any(map(lacks_id, new)):
+            return False
+        seam = len(new) - 1
+        while seam and not stands_apart(new[seam - 1], new[seam]):
+            seam -= 1
+        encode = get_format(name).encode
+        del self._entries[kept:]
+        if seam:
+            self._entries += encode(new[:seam])
+            seams.append((start + seam, len(self._entries)))
+        self._entries += encode(new[seam:])
+        self._said += messages[done:]
+        return True
+
+    def _move(self, name: str, messages: Sequence[Message]) -> None:
+        """Keep the entries of what is still there behind another cut."""
+        said, last = self._said, len(self._said) - 1
+        at = len(messages) - 1
+        while at >= 0 and last >= 0 and messages[at] is not said[last]:
+            at -= 1
+        by = at - last
+        first = last + 1
+        while first and first + by > 0 and said[first - 1] is messages[first - 1 + by]:
+            first -= 1
+        for nth, (seam, kept) in enumerate(self._seams):
+            start = seam + by
+            if seam < max(first, 1) or (
+                start and not stands_apart(messages[start - 1], messages[start])
+            ):
+                continue
+            head = messages[:start]
+            if any(map(lacks_id, head)):
+                break
+            entries = get_format(name).encode(head)
+            more = len(entries) - kept
+            later = [(m + by, e + more) for m, e in self._seams[nth:]]
+            self._seams = [(0, 0), *later]
+            self._entries = entries + self._entries[kept:]
+            self._said = list(messages[: at + 1])
+            return
+        self._forget()
