@@ -244,7 +244,8 @@ def test_prints_as_paper(show: Open) -> None:
     report.page.emulate_media(media="print")
 
     assert not report.page.is_visible("nav")
-    assert not report.page.is_visible(".tools")
+    for hidden in (".tools", ".buttons", "[data-gone]", "[data-action]"):
+        assert not report.page.is_visible(hidden)
     assert report.page.is_visible("#causes")
     assert len(report.page.pdf()) > 20_000
     theme = report.page.evaluate("document.documentElement.dataset.theme")
