@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from turnkeep.model import DISPLAY_KINDS, Message, Role, ToolCall, ToolResult
+from turnkeep.model import DISPLAY_KINDS, Message, Role, Text, ToolCall, ToolResult
 
 SYSTEM: Final = 0
 USER: Final = 1
@@ -66,6 +66,15 @@ class Entry(NamedTuple):
 
 SUMMARY_KIND: Final = "summary"
 
+_PLAIN: Final = {
+    Role.SYSTEM: Entry(SYSTEM),
+    Role.USER: Entry(USER),
+    Role.ASSISTANT: Entry(ASSISTANT),
+    Role.TOOL_CALL: Entry(ASSISTANT),
+    Role.TOOL_RESULT: Entry(RESULT),
+}
+"""Messages of one text and nothing else: most of them."""
+
 _KINDS: Final = {
     Role.SYSTEM: SYSTEM,
     Role.USER: USER,
@@ -77,6 +86,9 @@ _KINDS: Final = {
 
 def entry_of(message: Message) -> Entry:
     """How grouping sees *message*; costs its number of blocks."""
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Text and message.kind is None:
+        return _PLAIN[message.role]
     if message.kind is not None and message.kind in DISPLAY_KINDS:
         return Entry(HIDDEN)
     kind = _KINDS[message.role]

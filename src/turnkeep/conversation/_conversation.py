@@ -486,20 +486,18 @@ class Conversation:
             if len(number) < 16 and number.isascii() and number.isdecimal():
                 self._next = max(self._next, int(number) + 1)
 
-    def _take(self, messages: Iterable[Message]) -> None:
+    def _take(self, messages: Iterable[Message], counts: Sequence[int] = ()) -> None:
         """Append what was loaded: nothing is stamped, counting waits."""
         batch = list(messages)
-        append = self._ledger.append
         with paused_gc():
             # Ids that are given are reserved before any are made.
             for message in batch:
                 self._raise_counter(message.id)
-            for message in batch:
-                kept = message
+            for nth, message in enumerate(batch):
                 if message.id is None:
-                    kept = message.evolve(id=self._new_id())
-                    self._raise_counter(kept.id)
-                append(kept)
+                    batch[nth] = message.evolve(id=self._new_id())
+                    self._raise_counter(batch[nth].id)
+            self._ledger.load(batch, counts)
 
     # -- changing ---------------------------------------------------------------------
 
@@ -1017,8 +1015,8 @@ class Conversation:
     def observe(self, usage: Any, *, window: Window | None = None) -> Observation:
         """Learn from the provider's own figures for an answer.
 
-        Corrects an estimating counter, so that later windows use the room there is; adds
-        the figures up exactly; and, where the prompt cache turns out to be empty, lets a
+        Corrects an estimating counter, so that later windows use the room there is;
+        adds the figures up exactly; and, where the prompt cache turns out empty, lets a
         budget with prices prune now, when a rewrite is free.
 
         Args:

@@ -18,7 +18,6 @@ from turnkeep.turns import Grouping
 
 from ._calls import POLICIES, CallNote
 from ._changes import count_of
-
 from ._learning import Learner, SavedLearning
 
 if TYPE_CHECKING:
@@ -204,9 +203,8 @@ def from_document(
     """
     messages, rest = load_messages(doc)
     chat = _with_settings(kind, rest, options)
-    chat._take(messages)
+    chat._take(messages, _saved_counts(chat, rest, len(messages)))
     chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
-    _load_counts(chat, rest)
     calls = structure(rest.get("calls", []), tuple[CallRecord, ...], "$.calls")
     _load_calls(chat, calls)
     if "cut" in rest:
@@ -303,18 +301,20 @@ def _budget(saved: SavedBudget) -> Budget:
         raise FormatError(str(error), "$.budget") from None
 
 
-def _load_counts(chat: Conversation, rest: Mapping[str, Any]) -> None:
-    """Take over counts of the same counter; others are counted again when needed."""
-    ledger = chat._ledger
+def _saved_counts(
+    chat: Conversation, rest: Mapping[str, Any], length: int
+) -> Sequence[int]:
+    """Counts of the same counter; others are counted again when needed."""
     counts = rest.get("counts")
-    if counts is None or rest.get("counter") != ledger.counter.name:
-        return
-    if not isinstance(counts, list) or len(counts) != len(ledger.messages):
-        reason = f"one count for each of the {len(ledger.messages)} messages expected"
+    if counts is None or rest.get("counter") != chat._ledger.counter.name:
+        return ()
+    if not isinstance(counts, list) or len(counts) != length:
+        reason = f"one count for each of the {length} messages expected"
         raise FormatError(reason, "$.counts")
     for nth, count in enumerate(counts):
-        _whole(count, f"$.counts[{nth}]")
-    ledger.set_counts(counts)
+        if type(count) is not int or not -1 <= count < 2**62:
+            _whole(count, f"$.counts[{nth}]")
+    return counts
 
 
 def _memory(chat: Conversation, cut: SavedCut, border: int | None = None) -> Memory:

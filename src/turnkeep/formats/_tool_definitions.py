@@ -1,8 +1,8 @@
 """Tool definitions from one provider's shape into another's.
 
 Function tools have a name, a description and a JSON schema everywhere; only the keys
-differ. What is not a function tool (built-in tools, server tools) exists at one provider
-only and is left out by name.
+differ. What is not a function tool (built-in tools, server tools) exists at one
+provider only and is left out by name.
 """
 
 from __future__ import annotations
