@@ -188,7 +188,7 @@ def test_display_messages_are_part_of_what_precedes_them() -> None:
 def test_one_message_with_results_of_two_steps_ties_them() -> None:
     """They can only leave together."""
     both = Message(
-        "tool_result",  # type: ignore[arg-type] # converted
+        "tool_result",
         (ToolResult("a", "1"), ToolResult("b", "2")),
     )
     messages = [

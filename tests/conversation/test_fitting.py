@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ from turnkeep import (
     Plan,
     Prices,
     StalePlanError,
+    Summarise,
     ToolCall,
     UnknownMessageError,
 )
@@ -380,6 +382,88 @@ def test_fitting_without_blocking() -> None:
     window = asyncio.run(chat.afit())
 
     assert ids(window) == ids(chat.fit())
+
+
+def test_a_conversation_goes_on_while_its_summary_is_written() -> None:
+    """Nothing is locked meanwhile, on the same loop; the answer is used."""
+    seen: list[int] = []
+
+    async def write(messages: Sequence[Message]) -> str:
+        await asyncio.sleep(0)
+        # On the loop that waits: a lock held by the plan would stop both.
+        chat.set_pinned("msg-11", False)
+        seen.append(len(messages))
+        return "Before: small talk."
+
+    chat = talk(Budget(103, target=0.6), 5, strategy=Summarise(write, max_tokens=20))
+    turn(chat, 5)
+
+    window = asyncio.run(chat.afit())
+
+    assert seen == [8]
+    assert "Before: small talk." in window.messages[0].text
+    assert window.plan.pruned
+
+
+@pytest.mark.parametrize("fault", ["raises", "slow", "empty", "changed", "sync", "odd"])
+def test_what_comes_of_a_summariser_that_fails(fault: str) -> None:
+    """Older turns are dropped instead, and the plan says why."""
+    told: list[Plan] = []
+
+    async def write(messages: Sequence[Message]) -> str:
+        del messages
+        match fault:
+            case "raises":
+                raise KeyError
+            case "slow":
+                await asyncio.sleep(30)
+            case "changed":
+                chat.rewind("msg-2")
+                for nth in range(5):
+                    turn(chat, nth)
+            case "odd":
+                return 7  # type: ignore[return-value]
+        return "" if fault == "empty" else "fine"
+
+    def plain(messages: Sequence[Message]) -> str:
+        return f"{len(messages)} read"
+
+    chat = talk(
+        Budget(103, target=0.6),
+        6,
+        strategy=Summarise(
+            plain if fault == "sync" else write, max_tokens=20, timeout=0.2
+        ),
+        on_prune=told.append,
+    )
+
+    window = asyncio.run(chat.afit())
+
+    assert told == [window.plan]
+    if fault == "sync":
+        assert window.messages[0].kind == "summary"
+    else:
+        why = {
+            "raises": "failed with KeyError",
+            "slow": "longer than 0.2",
+            "empty": "returned nothing",
+            "changed": "history changed",
+            "odd": "returned a int",
+        }
+        assert why[fault] in window.plan.warnings[0]
+        assert window.tokens <= 103
+
+
+def test_an_error_of_afit_is_that_of_fit() -> None:
+    """With or without a summariser in between."""
+    plain = talk(Budget(103), 1)
+    plain.append(Message.user("x", token_count=500))
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(plain.afit())
+    asking = talk(Budget(103, target=0.6), 6, strategy=Summarise(str, max_tokens=20))
+    asking.append(Message.user("x", token_count=500))
+    with pytest.raises(BudgetExceededError):
+        asyncio.run(asking.afit())
 
 
 def test_a_conversation_without_a_budget_says_so() -> None:

@@ -22,7 +22,7 @@ from turnkeep import (
 from turnkeep.model import DIGEST, SUMMARY, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
 from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarise
-from turnkeep.strategies._calling import LOOP, SummariserError, call
+from turnkeep.strategies._calling import Rehearsal, SummariserError, call
 from turnkeep.strategies._summarise import _level
 
 
@@ -245,10 +245,15 @@ def test_an_async_summariser_runs_on_the_loop_of_the_caller() -> None:
         return "done"
 
     async def main() -> object:
-        loop = asyncio.get_running_loop()
-        LOOP.set(loop)
-        await asyncio.to_thread(call, write, [], 5.0)
-        return loop
+        rehearsal = Rehearsal()
+        with pytest.raises(SummariserError, match="not been asked"):
+            rehearsal.answer(write, [], 5.0)
+        assert rehearsal.is_open
+        await rehearsal.ask()
+        assert rehearsal.answer(write, [], 5.0) == "done"
+        with pytest.raises(SummariserError, match="history changed"):
+            rehearsal.answer(write, [Message.user("more")], 5.0)
+        return asyncio.get_running_loop()
 
     assert [asyncio.run(main())] == loops
 

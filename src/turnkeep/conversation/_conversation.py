@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 from turnkeep.budgets import Budget
 from turnkeep.engine import OpenCalls, Overflow
 from turnkeep.errors import (
+    BudgetExceededError,
     ConflictError,
     DuplicateIdError,
     UnknownConversationError,
@@ -35,7 +36,7 @@ from turnkeep.plans import Plan
 from turnkeep.serial import dumps, loads, write_atomic
 from turnkeep.stores import CallRecord, Change, Pin, Row, Snapshot, Store
 from turnkeep.strategies import Strategy
-from turnkeep.strategies._calling import LOOP
+from turnkeep.strategies._calling import REHEARSAL, Rehearsal
 from turnkeep.telemetry import log_prune
 from turnkeep.tokens import (
     RequestCounter,
@@ -921,6 +922,22 @@ class Conversation:
             BudgetExceededError: What must stay does not fit; the cut stays as it was.
             OpenCallError: A call is open, and *open_calls* is `"raise"`.
         """
+        window = self._window(
+            budget, tools, format, open_calls, on_overflow, drop_system=drop_system
+        )
+        self._announce(window.plan)
+        return window
+
+    def _window(
+        self,
+        budget: Budget | None,
+        tools: Any,
+        format: str | None,  # noqa: A002 - as in fit
+        open_calls: OpenCalls | None,
+        on_overflow: Overflow,
+        *,
+        drop_system: bool,
+    ) -> Window:
         with self._lock:
             if budget is None:
                 budget = self._budget
@@ -965,26 +982,60 @@ class Conversation:
                 self._fitter.scene,
             )
             self._fitter.watch(window)
-            if plan.pruned:
-                self.flush()
-        if plan.pruned:
-            log_prune(plan)
-        if plan.pruned and self.on_prune is not None:
-            self.on_prune(plan)
         return window
+
+    def _announce(self, plan: Plan) -> None:
+        """Tell the store, the log and the host of a prune."""
+        if plan.pruned:
+            self.flush()
+            log_prune(plan)
+            if self.on_prune is not None:
+                self.on_prune(plan)
 
     async def afit(self, budget: Budget | None = None, **options: Any) -> Window:
         """The same as `fit`, without blocking the event loop.
 
-        An async summariser runs on this loop. Until this returns the conversation is
-        locked: another of its methods, called on the loop itself, would stop both.
+        A summariser runs on this loop (a sync one in a thread), and the conversation
+        is not locked meanwhile: it may be appended to. What it says is used if the
+        messages that it covers are still those that must go.
         """
-        # Copied into the thread by to_thread, so that a summariser finds its way back.
-        token = LOOP.set(asyncio.get_running_loop())
+        rehearsal = Rehearsal()
+        # Copied into the thread by to_thread.
+        token = REHEARSAL.set(rehearsal)
         try:
-            return await asyncio.to_thread(self.fit, budget, **options)
+            window = await asyncio.to_thread(self._rehearse, rehearsal, budget, options)
+            if window is None:
+                await rehearsal.ask()
+                return await asyncio.to_thread(self.fit, budget, **options)
         finally:
-            LOOP.reset(token)
+            REHEARSAL.reset(token)
+        self._announce(window.plan)
+        return window
+
+    def _rehearse(
+        self, rehearsal: Rehearsal, budget: Budget | None, options: dict[str, Any]
+    ) -> Window | None:
+        """The window, or nothing (and nothing changed) if a summariser is needed."""
+        asked = {
+            "tools": None,
+            "format": None,
+            "open_calls": None,
+            "on_overflow": "raise",
+            "drop_system": False,
+            **options,
+        }
+        with self._lock:
+            state = self._fitter.checkpoint()
+            try:
+                window = self._window(budget, **asked)
+            except BudgetExceededError:
+                if not rehearsal.is_open:
+                    raise
+            else:
+                if not rehearsal.is_open:
+                    return window
+            self._fitter.roll_back(state)
+        return None
 
     def refit(self, budget: Budget | None = None, **options: Any) -> Window:
         """Forget the cut and fit again from the whole history."""

@@ -157,6 +157,16 @@ class Fitter:
         self.pace = Pace()
         self._thinks = (0, False)
 
+    def checkpoint(self) -> dict[str, Any]:
+        """What a plan changes, to go back to."""
+        names = ("_memory", "_cut", "available", "last", "scene", "_thinks")
+        return {**{n: getattr(self, n) for n in names}, "pace": attrs.evolve(self.pace)}
+
+    def roll_back(self, state: dict[str, Any]) -> None:
+        """Go back to a checkpoint, as if no plan had been made since."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
     def settle(self) -> None:
         """Finish the windows that nobody has looked at, before messages change."""
         for known in self._windows:

@@ -8,7 +8,7 @@ what is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, compress, repeat
 from operator import and_, gt, is_, itemgetter, or_
 from typing import Any
@@ -90,7 +90,7 @@ class _Reader:
         found = set(map(type, contents))
         if not found <= _CONTENT:
             return False
-        asked = compress(contents, kinds.translate(_IS_USER))
+        asked: Iterable[Any] = compress(contents, kinds.translate(_IS_USER))
         if list in found:
             asked = (content for content in asked if type(content) is str)
         if any(map(str.startswith, asked, repeat(MARKS))):

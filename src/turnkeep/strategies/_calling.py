@@ -13,35 +13,95 @@ from turnkeep.model import Message
 Summarizer: TypeAlias = Callable[[Sequence[Message]], str | Awaitable[str]]
 """Takes the messages to cover, the earlier summary first, and returns a text."""
 
-LOOP: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar(
-    "turnkeep_summarizer_loop", default=None
-)
-"""The running event loop of an `afit`, whose planning runs in another thread. An async
-summariser then runs on the caller's own loop, where its clients belong."""
-
 
 class SummariserError(Exception):
     """Why there is no summary, in words; never leaves the strategies."""
+
+
+class Rehearsal:
+    """A plan that is made twice: once to find out what to ask, once with the answer.
+
+    Between the two the summariser runs, on the loop of whoever waits, and nothing is
+    locked meanwhile.
+    """
+
+    def __init__(self) -> None:
+        """Nothing asked yet."""
+        self.asked: tuple[Summarizer, tuple[Message, ...], float] | None = None
+        self._answer: str | None = None
+        self._failure: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a question waits for its answer."""
+        return self.asked is not None and self._answer is self._failure is None
+
+    async def ask(self) -> None:
+        """Let the summariser answer: an async one here, a sync one in a thread."""
+        if self.asked is None:
+            return
+        summarizer, messages, timeout = self.asked
+        try:
+            async with asyncio.timeout(timeout):
+                if inspect.iscoroutinefunction(summarizer):
+                    answer = await summarizer(messages)
+                else:
+                    answer = await asyncio.to_thread(summarizer, messages)
+                    if inspect.isawaitable(answer):
+                        answer = await answer
+            self._answer = _checked(answer)
+        except SummariserError as error:
+            self._failure = str(error)
+        except TimeoutError:
+            self._failure = f"it took longer than {timeout:g} seconds"
+        except Exception as error:  # noqa: BLE001 - whatever a caller's code raises
+            self._failure = f"it failed with {type(error).__name__}: {error}"
+
+    def answer(
+        self, summarizer: Summarizer, messages: Sequence[Message], timeout: float
+    ) -> str:
+        """What was answered; noted as a question where nothing was asked yet.
+
+        Raises:
+            SummariserError: There is no answer to this.
+        """
+        if self.asked is None:
+            self.asked = (summarizer, tuple(messages), timeout)
+            reason = "it has not been asked yet"
+            raise SummariserError(reason)
+        if self._failure is not None:
+            raise SummariserError(self._failure)
+        if self._answer is None or self.asked[1] != tuple(messages):
+            reason = "the history changed while it was written"
+            raise SummariserError(reason)
+        return self._answer
+
+
+REHEARSAL: ContextVar[Rehearsal | None] = ContextVar("turnkeep_rehearsal", default=None)
+"""Set while an `afit` plans: then a summariser is not called but asked in between."""
 
 
 def call(summarizer: Summarizer, messages: Sequence[Message], timeout: float) -> str:
     """What *summarizer* says of *messages*.
 
     It runs in a thread of its own, so that a slow one can be left behind; an async one
-    on the loop of the caller's `afit`, or on a private loop.
+    on a private loop there. Within an `afit` it has been asked before, on the caller's
+    own loop.
 
     Raises:
         SummariserError: It fails, takes longer than *timeout* seconds, or says nothing.
     """
+    rehearsal = REHEARSAL.get()
+    if rehearsal is not None:
+        return rehearsal.answer(summarizer, messages, timeout)
     outcome: list[object] = []
     failure: list[BaseException] = []
-    loop = LOOP.get()
 
     def work() -> None:
         try:
             answer = summarizer(messages)
             if inspect.isawaitable(answer):
-                answer = _wait(answer, loop, timeout)
+                answer = asyncio.run(_wait(answer, timeout))
             outcome.append(answer)
         except BaseException as error:  # noqa: BLE001 - whatever a caller's code raises
             failure.append(error)
@@ -60,7 +120,15 @@ def call(summarizer: Summarizer, messages: Sequence[Message], timeout: float) ->
     if not outcome:
         reason = f"it took longer than {timeout:g} seconds"
         raise SummariserError(reason)
-    text = outcome[0]
+    return _checked(outcome[0])
+
+
+def _checked(text: object) -> str:
+    """A summariser's answer.
+
+    Raises:
+        SummariserError: It is no text, or says nothing.
+    """
     if not isinstance(text, str):
         reason = f"it returned a {type(text).__name__}, not text"
         raise SummariserError(reason)
@@ -70,12 +138,5 @@ def call(summarizer: Summarizer, messages: Sequence[Message], timeout: float) ->
     return text.strip()
 
 
-def _wait(
-    answer: Awaitable[str], loop: asyncio.AbstractEventLoop | None, timeout: float
-) -> str:
-    async def wait() -> str:
-        return await asyncio.wait_for(answer, timeout)
-
-    if loop is not None and loop.is_running():
-        return asyncio.run_coroutine_threadsafe(wait(), loop).result(timeout)
-    return asyncio.run(wait())
+async def _wait(answer: Awaitable[str], timeout: float) -> str:  # noqa: ASYNC109
+    return await asyncio.wait_for(answer, timeout)
