@@ -142,11 +142,15 @@ def short_chat(length: int) -> list[dict[str, Any]]:
     ]
 
 
-def agent_log(steps: int) -> list[tuple[Message, Message]]:
-    """What an agent appends in a step: a call and its result, 350 tokens in all.
+def agent_log(steps: int, lines: int = 24) -> list[tuple[Message, Message]]:
+    """What an agent appends in a step: a call and its result.
 
-    The tokenizer takes 60 to 70 microseconds for them. Recorded coding sessions have
-    600 tokens a step, so what stands beside the tokenizer shows more here.
+    Args:
+        steps:
+            How many.
+        lines:
+            Lines of a result on average: 24 make a step of 320 tokens, 48 one of the
+            600 that recorded coding sessions have.
     """
     rng = random.Random(steps)
     return [
@@ -155,7 +159,9 @@ def agent_log(steps: int) -> list[tuple[Message, Message]]:
                 prose(rng, 10),
                 tool_calls=[ToolCall(f"call_{n}", "run", {"command": prose(rng, 8)})],
             ),
-            Message.tool_result(f"call_{n}", listing(rng, rng.randint(8, 40))),
+            Message.tool_result(
+                f"call_{n}", listing(rng, rng.randint(lines // 3, lines * 5 // 3))
+            ),
         )
         for n in range(steps)
     ]

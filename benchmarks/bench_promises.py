@@ -97,12 +97,16 @@ def counted_by_hand(count: Callable[[str], int]) -> Callable[[Message], int]:
     return tokens
 
 
-@pytest.mark.parametrize("kind", ["tiktoken", "default"])
-def bench_agent_loop(timed: bool, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "lines", "tokens"),
+    [("tiktoken", 24, 320), ("tiktoken", 48, 600), ("default", 48, 600)],
+)
+def bench_agent_loop(timed: bool, kind: str, lines: int, tokens: int) -> None:
     """2,000 steps at 32k on a growing log: append a call and a result, fit, list."""
     counter = TiktokenCounter() if kind == "tiktoken" else text_counter("gpt-4o")
     name = "tiktoken" if kind == "tiktoken" else repr(counter).partition("(")[0]
-    log = agent_log(2_000 if timed else 50)
+    name += f", {tokens} tokens a step"
+    log = agent_log(2_000 if timed else 50, lines)
     count = counted_by_hand(counter.count)
     count(log[0][0])
 
@@ -179,26 +183,32 @@ def bench_lengths(timed: bool) -> None:
     short, long = (1_000, 1_000_000) if timed else (100, 1_000)
     rounds = 2_000 if timed else 20
     small = steady(grown(short), rounds)
-    chat = grown(long, open_calls=20)
-    middle(chat, long)
+    chat = grown(long)
     large = steady(chat, rounds)
     for nth, what in enumerate(("append", "fit")):
         promise(f"{what}, tokens given, at {short:,} messages", 10, small[nth], "us")
         promise(f"{what}, tokens given, at {long:,} messages", 10, large[nth], "us")
         promise(f"{what} at {long:,} / at {short:,}", 1.5, large[nth] / small[nth])
+    change_middle(chat, long)
+    del chat
+    answer_middle(grown(long, open_calls=20), long)
 
 
-def middle(chat: Conversation, length: int) -> None:
-    """Late results, edits and pins in the middle of a long history."""
+def answer_middle(chat: Conversation, length: int) -> None:
+    """Late results in the middle of a long history."""
     late = [
         partial(chat.append, Message.tool_result(f"late{nth}", "here", token_count=12))
         for nth in range(20)
     ]
     promise(f"late result in the middle of {length:,}", 50, each(late), "us")
     assert not chat.pending
+
+
+def change_middle(chat: Conversation, length: int) -> None:
+    """Edits and pins in the middle of a long history."""
     ids = [
         message.id or ""
-        for message in chat.messages[length // 2 + 40 : length // 2 + 200 : 4]
+        for message in chat.messages[length // 2 : length // 2 + 160 : 4]
     ]
     edits = [partial(chat.edit, i, content="changed", token_count=21) for i in ids[:20]]
     promise(f"edit in the middle of {length:,}", 50, each(edits), "us")

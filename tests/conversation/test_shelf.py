@@ -108,7 +108,7 @@ def test_requests_are_the_callers_to_change() -> None:
 
 
 def test_older_windows_stay_as_they_are() -> None:
-    """Windows read late, or after newer ones, hold what was there when they were made."""
+    """Windows read late, or after newer ones, hold what was there at their time."""
     chat = Conversation(budget=Budget(1_000), model="gpt-4o")
     chat.user("one")
     first = chat.fit()

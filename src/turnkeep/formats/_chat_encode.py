@@ -162,6 +162,8 @@ class _Writer:
         self.entries.append(entry)
 
     def _other(self, message: Message) -> None:
+        if message.role is Role.TOOL_RESULT and self._plain_result(message):
+            return
         rest = [b for b in message.content if not isinstance(b, ToolResult)]
         for block in message.tool_results:
             self._result(block, message)
@@ -177,6 +179,28 @@ class _Writer:
         self._put_content(entry, rest, message, empty="")
         _put_extra(entry, message, own=is_own(message, self.dialect.name))
         self.entries.append(entry)
+
+    def _plain_result(self, message: Message) -> bool:
+        """Write a result that is one text and nothing else, as nearly all are."""
+        content = message.content
+        if len(content) != 1 or message.extra or message.layout is not None:
+            return False
+        result = content[0]
+        if (
+            type(result) is not ToolResult
+            or not result.final
+            or result.is_error
+            or result.tool_name is not None
+            or result.tool_call_id is None
+            or len(result.content) != 1
+        ):
+            return False
+        said = result.content[0]
+        if type(said) is not Text or said.extra:
+            return False
+        entry = {"role": "tool", "tool_call_id": result.tool_call_id}
+        self.entries.append({**entry, "content": said.text})
+        return True
 
     def _result(self, result: ToolResult, message: Message) -> None:
         blocks: list[Block] = list(result.content)
