@@ -16,7 +16,7 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._anthropic_decode import NAME, decode_text
+from ._anthropic_decode import NAME, decode_text, is_plain, plain_texts
 from ._anthropic_messages import (
     ROLES,
     MessageWriter,
@@ -36,6 +36,9 @@ from ._wire import (
     rest,
     weave,
 )
+
+_LISTED: Final = f"{NAME}:[]"
+"""The layout of a message whose content is a list that has one spelling only."""
 
 _KNOWN: Final = frozenset({"role", "content"})
 _MARKS: Final = {
@@ -95,14 +98,12 @@ class Anthropic:
         if type(entry) is dict and len(entry) == 2:
             # Most messages of most chats: a role and a text.
             name, content = entry.get("role"), entry.get("content")
-            if (
-                type(content) is str
-                and type(name) is str
-                and name in ROLES
-                and not content.startswith(MARKS)
-            ):
-                text = (trusted_text(content),)
-                return (trusted_message(ROLES[name], text, layout=NAME),)
+            if type(name) is str and name in ROLES:
+                if type(content) is str and not content.startswith(MARKS):
+                    text = (trusted_text(content),)
+                    return (trusted_message(ROLES[name], text, layout=NAME),)
+                if type(content) is list and (texts := plain_texts(content)):
+                    return (trusted_message(ROLES[name], texts, layout=_LISTED),)
         as_object(entry, "a message", path)
         if len(entry) == 2:
             return decode_message(entry, path, NAME, _NO_FIELDS)
@@ -123,20 +124,19 @@ class Anthropic:
         before: Message | None = None
         joinable = False
         for message in messages:
-            blocks = message.content
-            if (
-                message.layout == NAME
-                and len(blocks) == 1
-                and type(text := blocks[0]) is Text
-                and not text.extra
-                and not message.extra
-                and message.kind is None
-            ):
-                # The common case, as in decoding.
-                entries.append({"role": wire_role(message), "content": text.text})
-                joinable = False
-                before = message
-                continue
+            if message.kind is None and not message.extra:
+                # The common cases, as in decoding: a text, and a list of blocks.
+                blocks = message.content
+                said: Any = None
+                if message.layout == _LISTED:
+                    said = writer.exact(blocks)
+                elif message.layout == NAME and is_plain(blocks):
+                    said = blocks[0].text  # type: ignore[union-attr]
+                if said is not None:
+                    entries.append({"role": wire_role(message), "content": said})
+                    joinable = False
+                    before = message
+                    continue
             if message.kind in DISPLAY_KINDS:
                 continue
             layout = Layout.of(message.layout, NAME)
@@ -174,7 +174,7 @@ class Anthropic:
                 reason = f"system text has only text blocks, not {block['type']!r}"
                 raise FormatError(reason, f"{where}.type")
             made.append(decode_text(block, where))
-        return (Message(Role.SYSTEM, tuple(made), layout=f"{NAME}:[]"),)
+        return (Message(Role.SYSTEM, tuple(made), layout=_LISTED),)
 
     def encode_request(
         self, messages: Sequence[Message], tools: Any = None

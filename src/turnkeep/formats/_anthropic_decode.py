@@ -24,6 +24,7 @@ from turnkeep.model import (
 )
 
 from ._shape import (
+    MARKS,
     as_array,
     as_object,
     as_text,
@@ -76,12 +77,14 @@ def _redacted(block: dict[str, Any], path: str) -> Thinking:
 
 
 def _call(block: dict[str, Any], path: str) -> ToolCall:
-    return trusted_call(
-        need(block, "id", str, "a string", path),
-        need(block, "name", str, "a string", path),
-        frozen(need(block, "input", dict, "an object", path), path, ".input"),
-        EMPTY if len(block) == 4 else rest(block, _CALL, path),
-    )
+    call_id, name, given = block.get("id"), block.get("name"), block.get("input")
+    if type(call_id) is not str or type(name) is not str or type(given) is not dict:
+        call_id = need(block, "id", str, "a string", path)
+        name = need(block, "name", str, "a string", path)
+        given = need(block, "input", dict, "an object", path)
+    arguments = frozen(given, path, ".input")
+    extra = EMPTY if len(block) == 4 else rest(block, _CALL, path)
+    return trusted_call(call_id, name, arguments, extra)
 
 
 def _media(block: dict[str, Any], path: str) -> Image | Document:
@@ -130,6 +133,19 @@ _ASSISTANT: Final[dict[str, Callable[[dict[str, Any], str], Block]]] = {
     "tool_use": _call,
 }
 """Blocks that only the model makes; in a user message they mean nothing (AN-16)."""
+
+
+def plain_texts(content: Sequence[Any]) -> tuple[Text, ...] | None:
+    """The blocks of content that is nothing but plain texts; none for any other."""
+    texts = []
+    for block in content:
+        if type(block) is not dict or len(block) != 2 or block.get("type") != "text":
+            return None
+        text = block.get("text")
+        if type(text) is not str:
+            return None
+        texts.append(trusted_text(text))
+    return tuple(texts) if texts and not texts[0].text.startswith(MARKS) else None
 
 
 def decode_blocks(
@@ -184,7 +200,10 @@ def decode_blocks(
 
 
 def _result(block: dict[str, Any], path: str) -> tuple[ToolResult, int]:
-    call_id = need(block, "tool_use_id", str, "a string", path)
+    call_id = block.get("tool_use_id")
+    if type(call_id) is not str:
+        call_id = need(block, "tool_use_id", str, "a string", path)
+    raw = block.get("content")
     is_error = block.get("is_error")
     code = 0
     if is_error is False:
@@ -193,7 +212,6 @@ def _result(block: dict[str, Any], path: str) -> tuple[ToolResult, int]:
         need(block, "is_error", bool, "a boolean", path)
     content: Sequence[Block] = ()
     pending = interim = False
-    raw = block.get("content")
     if isinstance(raw, str):
         text, pending, interim = take_marker(raw)
         content = (trusted_text(text),)

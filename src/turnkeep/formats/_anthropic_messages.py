@@ -118,7 +118,9 @@ class MessageWriter:
     def __init__(self, messages: Sequence[Message]) -> None:
         """See the class."""
         self._ids = CallIds(messages, _ID_OWNERS, LEGAL_ID)
-        self._exact = BlockWriter(self._ids, own=True, exact=True, signed=True)
+        exact = self._exact = BlockWriter(self._ids, own=True, exact=True, signed=True)
+        self.exact = exact.write
+        """Writes the blocks of an unedited message whose blocks have one spelling."""
         self._writers: dict[str | None, BlockWriter] = {}
 
     def content(self, message: Message, layout: Layout) -> Any:

@@ -21,13 +21,16 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    trusted_call,
     trusted_message,
+    trusted_result,
     trusted_text,
 )
 
 from ._chat_parts import refusal
 from ._dialect import WIRE_ROLES, Dialect
 from ._shape import (
+    ERROR_TEXT,
     MARKS,
     ResultText,
     as_array,
@@ -49,6 +52,9 @@ _NAMED = frozenset({"developer", "latest_reminder"})
 """Roles of system messages that have a name of their own."""
 _CALL_KEYS = frozenset({"id", "type", "function"})
 _NOTHING: Any = object()
+_SILENT = ResultText("")
+_SPEAKING = (MARKS, ERROR_TEXT)
+"""How the text of a result begins that says more than its text."""
 
 
 def decode_chat(entry: Any, path: str, dialect: Dialect) -> tuple[Message, ...]:
@@ -221,7 +227,9 @@ class _Reader:
         if len(function) > 2:
             rest = {k: v for k, v in function.items() if k not in {"name", "arguments"}}
             extra = {**extra, "function": frozen_object(rest, path)}
-        return ToolCall(identity, name, arguments, extra=extra)
+        if type(extra) is not FrozenDict:
+            extra = frozen_object(extra, path)
+        return trusted_call(identity, name, arguments, extra)
 
     def _custom(
         self, identity: str | None, call: dict[str, Any], path: str
@@ -250,19 +258,18 @@ class _Reader:
         elif role == "function":
             self.odd = True
         blocks = self.content()
-        flags = ResultText("")
-        if blocks and type(first := blocks[0]) is Text:
+        flags = _SILENT
+        if (
+            blocks
+            and type(first := blocks[0]) is Text
+            and first.text.startswith(_SPEAKING)
+        ):
             flags = ResultText.read(first.text)
             self.odd = self.odd or flags.write() != first.text
             if flags.text is not first.text:
                 blocks = (Text(flags.text, extra=first.extra), *blocks[1:])
-        return ToolResult(
-            identity,
-            blocks,
-            is_error=flags.is_error,
-            pending=flags.pending,
-            interim=flags.interim,
-            tool_name=name,
+        return trusted_result(
+            identity, blocks, flags.is_error, flags.pending, flags.interim, name
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from turnkeep.errors import FormatError
 from turnkeep.model import (
+    EMPTY,
     Block,
     FrozenDict,
     Json,
@@ -15,14 +16,16 @@ from turnkeep.model import (
     Text,
     Thinking,
     ToolCall,
-    ToolResult,
+    trusted_call,
     trusted_message,
+    trusted_result,
     trusted_text,
 )
 
 from ._responses_items import BUILT_IN_CALLS, CALLS, OUTPUTS, SETTINGS, call_id_key
 from ._responses_parts import NAME, decode_part
 from ._shape import (
+    ERROR_TEXT,
     MARKS,
     ResultText,
     as_array,
@@ -36,6 +39,13 @@ from ._shape import (
 
 _TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output"})
 """Answers of the caller's own tools: text, or content parts."""
+_CUSTOM = FrozenDict(type="custom")
+_CALL_KEYS = {
+    kind: frozenset({"type", "call_id", "name", key}) for kind, key in CALLS.items()
+}
+_SILENT = ResultText("")
+_SPEAKING = (MARKS, ERROR_TEXT)
+"""How the text of a result begins that says more than its text."""
 _PLAIN = ("system", "user", "assistant")
 _ROLES = {
     "system": Role.SYSTEM,
@@ -84,7 +94,11 @@ def _id(item: dict[str, Any]) -> str | None:
     return identity if isinstance(identity, str) else None
 
 
-def _rest(item: dict[str, Any], known: set[str], path: str) -> FrozenDict:
+def _rest(
+    item: dict[str, Any], known: frozenset[str] | set[str], path: str
+) -> FrozenDict:
+    if known.issuperset(item):
+        return EMPTY
     return frozen_object({k: v for k, v in item.items() if k not in known}, path)
 
 
@@ -100,7 +114,7 @@ def _message(item: dict[str, Any], path: str) -> Message:
     content = item.get("content")
     details = ["typed"] if "type" in item else []
     if isinstance(content, str):
-        blocks: tuple[Block, ...] = (Text(content),)
+        blocks: tuple[Block, ...] = (trusted_text(content),)
     elif isinstance(content, (list, tuple)):
         details.append("list")
         blocks = tuple(
@@ -118,7 +132,7 @@ def _message(item: dict[str, Any], path: str) -> Message:
         kind = kind_of_text(first.text)
     return trusted_message(
         _ROLES[role],
-        tuple(blocks),
+        blocks,
         id=_id(item),
         kind=kind,
         extra=_rest(item, known, path),
@@ -158,12 +172,12 @@ def _call(item: dict[str, Any], kind: str, path: str) -> Message:
             reason = f"an item of type {kind} must have {needed}"
             raise FormatError(reason, path)
         as_text(item[needed], needed, f"{path}.{needed}")
-    extra = FrozenDict(type="custom") if kind == "custom_tool_call" else FrozenDict()
+    extra = _CUSTOM if kind == "custom_tool_call" else EMPTY
     return trusted_message(
         Role.ASSISTANT,
-        (ToolCall(item["call_id"], item["name"], item[key], extra=extra),),
+        (trusted_call(item["call_id"], item["name"], item[key], extra),),
         id=_id(item),
-        extra=_rest(item, {"type", "call_id", "name", key}, path),
+        extra=_rest(item, _CALL_KEYS[kind], path),
         layout=NAME,
     )
 
@@ -181,16 +195,20 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
     call_id = as_text(item[id_key], id_key, f"{path}.{id_key}")
     known = {"type", id_key} if kind == "function_call_output" else {id_key}
     blocks: tuple[Block, ...] = ()
-    flags, detail = ResultText(""), ""
+    flags, detail = _SILENT, ""
     where = f"{path}.{key}"
     said = item.get(key)
     if key in item:
         known.add(key)
     if isinstance(said, str):
-        flags = ResultText.read(said)
-        if flags.write() != said:
-            flags = ResultText(said)
-        blocks, detail = (Text(flags.text),), "text"
+        if said.startswith(_SPEAKING):
+            flags = ResultText.read(said)
+            if flags.write() != said:
+                flags = ResultText(said)
+            blocks = (trusted_text(flags.text),)
+        else:
+            blocks = (trusted_text(said),)
+        detail = "text"
     elif kind in _TEXTUAL:
         parts = as_array(said, key, where)
         blocks = tuple(
@@ -203,12 +221,8 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         blocks, detail = (decode_part(said, where, "user"),), "part"
     elif key in item:
         blocks, detail = (Json(frozen(said, where)),), "json"
-    result = ToolResult(
-        call_id,
-        blocks,
-        is_error=flags.is_error,
-        pending=flags.pending,
-        interim=flags.interim,
+    result = trusted_result(
+        call_id, blocks, flags.is_error, flags.pending, flags.interim
     )
     return trusted_message(
         Role.TOOL_RESULT,

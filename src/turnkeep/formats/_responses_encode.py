@@ -41,10 +41,12 @@ def encode_items(messages: Sequence[Message]) -> list[Any]:
     messages = with_call_ids(messages, is_foreign)
     # An answer's type follows from that of its call.
     kinds = {
-        call.id: kind
+        block.id: kind
         for message in messages
-        for call in message.tool_calls
-        if (kind := _call_type(call)) != "function_call"
+        for block in message.content
+        if type(block) is ToolCall
+        and block.extra
+        and (kind := _call_type(block)) != "function_call"
     }
     items: list[Any] = []
     for message in messages:

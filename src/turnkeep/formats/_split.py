@@ -39,6 +39,11 @@ def split_results(
         fields:
             Further fields of both messages. Of an id the second gets `/text` behind it.
     """
+    if len(blocks) == 1:
+        # The common case: one call, one result.
+        said = spelled(layout, codes[0], None)
+        content = tuple(blocks)
+        return (trusted_message(Role.TOOL_RESULT, content, layout=said, **fields),)
     ours: list[int] = []
     theirs: list[int] = []
     group = ours
