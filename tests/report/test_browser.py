@@ -11,7 +11,15 @@ import pytest
 from tests.cli.running import run
 from tests.paths import ROOT, needs_corpus
 from tests.report.browsing import Open, Report, chromium, open_report
-from tests.report.sessions import PAYLOADS, agent, hostile, recorded, written
+from tests.report.sessions import (
+    PAYLOADS,
+    agent,
+    hostile,
+    recorded,
+    study,
+    written,
+)
+from turnkeep.report import figures, page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -234,6 +242,35 @@ def test_a_bar_is_a_way_to_its_messages(show: Open) -> None:
 
     assert report.page.input_value("#turn") == "2"
     assert report.count() == 10
+    report.assert_quiet()
+
+
+def test_the_window_of_a_call(show: Open) -> None:
+    """Its messages by number, and by choosing the call in the chart."""
+    made = study(agent(8), 1_500)
+    stays = figures(made)["session"]["stays"]
+    calls = len(figures(made)["session"]["at"])
+    report = show(page(made))
+
+    def sent(call: int) -> int:
+        return sum(
+            any(a <= call and (b < 0 or call < b) for a, b in stay) for stay in stays
+        )
+
+    for call in (0, 7, calls - 1):
+        report.page.fill("#call", str(call + 1))
+        report.page.keyboard.press("Tab")
+        assert report.count() == sent(call)
+    report.page.keyboard.press("Escape")
+    chart = report.page.locator("#chart-windows canvas").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    chart.click(position={"x": 64 + (box["width"] - 136) / 2, "y": 60})
+
+    chosen = int(report.page.input_value("#call")) - 1
+    assert abs(chosen - (calls - 1) / 2) <= 1
+    assert report.count() == sent(chosen)
     report.assert_quiet()
 
 

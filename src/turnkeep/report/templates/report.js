@@ -49,13 +49,16 @@
     const role = $("role").value, fate = $("fate").value, tool = $("tool").value;
     const turn = $("turn").value === "" ? null : Number($("turn").value);
     const pinned = $("pinned").checked, pending = $("pending").checked;
+    const call = session && $("call").value !== "" ? Number($("call").value) - 1 : null;
+    const sent = (place) => session.stays[place].some(([since, until]) =>
+      since <= call && (until < 0 || call < until));
     const hay = wanted ? haystacks() : null;
     found = [];
     messages.forEach((m, place) => {
       if ((only && !only.has(place)) || (role && m.role !== role) ||
           (fate && m.action !== fate) || (tool && !m.tools.includes(tool)) ||
           (turn !== null && m.turn !== turn) || (pinned && !m.pinned) ||
-          (pending && !m.pending.length) || (hay && !hay[place].includes(wanted))) return;
+          (call !== null && !sent(place)) || (pending && !m.pending.length) || (hay && !hay[place].includes(wanted))) return;
       found.push(place);
     });
     page = 0;
@@ -180,7 +183,9 @@
   }
 
   function reset() {
-    for (const id of ["search", "role", "fate", "tool", "turn"]) $(id).value = "";
+    for (const id of ["search", "role", "fate", "tool", "turn", "call"]) {
+      if ($(id)) $(id).value = "";
+    }
     $("pinned").checked = $("pending").checked = false;
     only = null;
     onlyWords = "";
@@ -380,7 +385,9 @@
     clearTimeout(timer);
     timer = setTimeout(filter, 120);
   });
-  for (const id of ["role", "fate", "tool", "turn", "pinned", "pending"]) $(id).addEventListener("change", filter);
+  for (const id of ["role", "fate", "tool", "turn", "call", "pinned", "pending"]) {
+    $(id)?.addEventListener("change", filter);
+  }
   $("reset").addEventListener("click", reset);
   $("previous").addEventListener("click", () => turnPage(-1));
   $("next").addEventListener("click", () => turnPage(1));
@@ -469,8 +476,22 @@
   });
   if (messages.length) addChart("chart-timeline", timelineOption, ({ dataIndex }) => showMessage(data.timeline.starts[dataIndex]));
   if (session) {
-    addChart("chart-windows", windowsOption, ({ data: point }) => {
-      if (point?.prune !== undefined) showPrune(point.prune);
+    addChart("chart-windows", windowsOption);
+    const { chart } = charts.at(-1);
+    let chosen = false; // a prune's pin, rather than the call it stands at
+    chart.on("click", ({ data: point }) => {
+      chosen = point?.prune !== undefined;
+      if (chosen) showPrune(point.prune);
+    });
+    chart.getZr().on("click", ({ offsetX, offsetY }) => {
+      if (!chosen && chart.containPixel("grid", [offsetX, offsetY])) {
+        const [call] = chart.convertFromPixel({ seriesIndex: 0 }, [offsetX, offsetY]);
+        reset();
+        $("call").value = Math.round(call) + 1;
+        filter();
+        $("messages").scrollIntoView();
+      }
+      chosen = false;
     });
     addChart("chart-presence", presenceOption);
   }
