@@ -423,6 +423,8 @@ def test_what_comes_of_a_summariser_that_fails(fault: str) -> None:
                     turn(chat, nth)
             case "odd":
                 return 7  # type: ignore[return-value]
+            case _:
+                pass
         return "" if fault == "empty" else "fine"
 
     def plain(messages: Sequence[Message]) -> str:

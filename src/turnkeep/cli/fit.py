@@ -200,7 +200,7 @@ def _fit_each(
         write(STDIO, dumps({"done": report.done, "skipped": skipped}, indent=2))
         return
     console = stderr_console()
-    skipped = len(report.skipped)
-    console.print(f"{report.done:,} conversations fitted, {skipped} skipped")
+    left_out = len(report.skipped)
+    console.print(f"{report.done:,} conversations fitted, {left_out} skipped")
     for line, why in report.skipped[:20]:
         console.print(f"  line {line}: {why}", soft_wrap=True, markup=False)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import Final
+
+from turnkeep.plans import Cause
+from turnkeep.strategies import OldestTurns
+
+from ._case import Case
+from ._draft import Draft
+
+OLDEST: Final = OldestTurns()
+
+
+class NewestEnd:
+    """The default strategy, counting from the newest end."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def prune(self, draft: Draft) -> bool:
+        """What `OldestTurns()`, or `OldestTurns() | OldestSteps()`, leaves.
+
+        Dropping the oldest turns until the rest fits is keeping the newest while they
+        fit; so the count starts at the newest end and stops at the first turn that no
+        longer does.
+        """
+        history, grouping = self.case.history, self.case.history.grouping
+        held = sum(map(history.tokens, history.held))
+        held += sum(map(history.tokens, history.soft))
+        total, whole = self._count_down(held, self.case.trigger)
+        if whole:
+            draft.tokens = total
+            return False
+        if self.case.terms.grid and self.case.target < self.case.trigger:
+            # The window may be larger than the target by design.
+            self.case.aim = max(self.case.target, self._grid_target(held))
+        total, within = self._find_cut(held, self.case.aim)
+        draft.tokens = total
+        draft.dropped = dropped = bytearray(grouping.steps)
+        code = draft.code(Cause.AGE)
+        dropped[:within] = bytes([code]) * within
+        for step in (*history.held, *history.soft):
+            dropped[step] = 0
+        for group in grouping.ties.values():
+            if any(not dropped[step] for step in group):
+                for step in group:
+                    if dropped[step]:
+                        dropped[step] = 0
+                        draft.tokens += history.tokens(step)
+        return True
+
+    def _count_down(self, held: int, limit: int) -> tuple[int, bool]:
+        """Tokens in all, and whether that is everything (it stops above *limit*)."""
+        history, total = self.case.history, held
+        fixed = {*history.held, *history.soft}
+        for step in range(history.grouping.steps - 1, -1, -1):
+            if step not in fixed:
+                if total > limit:
+                    return total, False
+                total += history.tokens(step)
+        return total, total <= limit
+
+    def _find_cut(self, held: int, target: int) -> tuple[int, int]:
+        """Tokens kept, and the first step that is not dropped unless held."""
+        grouping, tokens = self.case.history.grouping, self.case.history.tokens
+        current = grouping.turns - 1
+        total = held
+        # Inside the current turn the oldest steps go first, or stay.
+        inside = self.case.strategy != OLDEST
+        for step in self.case.free_of(current):
+            if inside and total + tokens(step) > target:
+                return total, step + 1
+            total += tokens(step)
+        fixed = {*self.case.history.held, *self.case.history.soft}
+        stop = grouping.turn_first[current]
+        for turn in range(current - 1, -1, -1):
+            start, size = grouping.turn_first[turn], 0
+            for step in range(stop - 1, start - 1, -1):
+                if step not in fixed:
+                    size += tokens(step)
+                    if total + size > target:
+                        return total, stop
+            total += size
+            stop = start
+        return total, 0
+
+    def _grid_target(self, held: int) -> int:
+        """The target as a pure function of the log.
+
+        The depth of the cut moves in steps of D = trigger - target tokens of the log:
+        cut = D * ceil((T - trigger) / D). Between two steps the same history prefix is
+        dropped, however the caller's process came to it.
+        """
+        history = self.case.history
+        free = sum(
+            history.tokens(step)
+            for turn in range(history.grouping.turns)
+            for step in self.case.free_of(turn)
+        )
+        total = held + free
+        depth = self.case.trigger - self.case.target
+        cut = depth * -(-(total - self.case.trigger) // depth)
+        return total - cut

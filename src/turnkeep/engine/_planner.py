@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from typing import Final
+
+from turnkeep.budgets import Budget
+from turnkeep.errors import BudgetExceededError
+from turnkeep.finishing import Last, frame_of, open_round, thoughts
+from turnkeep.index import History
+from turnkeep.placing import joined_in, place, runs_of
+from turnkeep.plans import Cause, Plan
+from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
+
+from ._case import Case
+from ._draft import Draft
+from ._newest import NewestEnd
+from ._refusal import Refusal
+from ._spending import Spending
+from ._terms import Memory, Terms
+
+OLDEST: Final = OldestTurns()
+
+
+def make_plan(
+    history: History,
+    budget: Budget,
+    strategy: Strategy | None = None,
+    terms: Terms | None = None,
+    memory: Memory | None = None,
+) -> Plan:
+    """Decide what of *history* is sent under *budget*.
+
+    With *memory* it begins where an earlier plan of the same history ended.
+
+    With the default strategy it counts about what is kept, from the newest end; with
+    any other it counts the history once. Planning itself is linear in the steps.
+
+    Raises:
+        BudgetExceededError: What must stay does not fit.
+        OpenCallError: A call is open and the terms say `open_calls="raise"`.
+        StrategyError: The strategy proposed something that is not an edit.
+    """
+    case = Case(history, budget, strategy or DEFAULT, terms or Terms())
+    return Planner(case).plan(memory)
+
+
+class Planner:
+    """Decides in which order things are tried, and says what came of it."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def plan(self, memory: Memory | None) -> Plan:
+        """Decide."""
+        history = self.case.history
+        if self.case.terms.open_calls == "raise":
+            Refusal(self.case).open_calls()
+        if history.is_empty:
+            draft = Draft(history)
+            if self.case.available < 0:
+                Refusal(self.case).overflow(draft)
+            return self._finish(draft, pruned=False)
+        if self.case.demands.thinking:
+            draft, pruned = self._decide_with_reasoning(memory)
+        else:
+            draft, pruned = self._decide(memory)
+        return self._finish(draft, pruned=pruned)
+
+    def _decide_with_reasoning(self, memory: Memory | None) -> tuple[Draft, bool]:
+        history = self.case.history
+        if memory is not None:
+            lost = (i for i, (_, c) in memory.replaced.items() if c == Cause.PROFILE)
+            history.strip(index for index in lost if index not in history.gone)
+        found = thoughts(history)
+        if not found:
+            return self._decide(memory)
+        if self.case.demands.binds_thinking:
+            return self._decide_bound(memory, found)
+        return self._decide_whole(memory, found)
+
+    def _decide_bound(
+        self, memory: Memory | None, found: list[int]
+    ) -> tuple[Draft, bool]:
+        """Any change makes all reasoning behind it invalid, so all of it goes first.
+
+        Counted without it, so that no more goes than has to. Where the round in
+        progress must keep its own, nothing before that can change.
+        """
+        history, step_of = self.case.history, self.case.history.grouping.step_of
+        due, changed = self._is_due(memory)
+        if not due and not changed:
+            return self._decide(memory)
+        now = open_round(history)
+        needed = [i for i in found if step_of[i] in now]
+        if self.case.demands.thinking_required and needed:
+            history.seal(range(step_of[needed[-1]] + 1))
+            draft, pruned = self._decide(memory)
+            draft.warnings.append(
+                "nothing before the tool round in progress can change while thinking "
+                "is enabled: its reasoning is signed together with all of it"
+            )
+            return draft, pruned
+        history.strip(found)
+        if due:
+            self.case.trigger = min(self.case.trigger, self.case.target)
+        draft, pruned = self._decide(memory)
+        draft.warnings.append(
+            f"the reasoning of {len(found)} messages is left out: it is only valid "
+            "behind an unchanged history"
+        )
+        return draft, pruned or due
+
+    def _is_due(self, memory: Memory | None) -> tuple[bool, bool]:
+        """Whether something has to go, and whether something changes all the same."""
+        history = self.case.history
+        draft = Draft(history)
+        frame = frame_of(history)
+        if memory is None:
+            changed = any(frame)
+            draft.tokens = 0
+            # From the newest end, and no further than it takes: those are counted for
+            # the window anyway.
+            for step in range(history.grouping.steps - 1, -1, -1):
+                draft.tokens += history.tokens(step)
+                if draft.tokens > self.case.trigger:
+                    break
+        else:
+            draft.resume(memory)
+            now = bytes(draft.dropped or b"")
+            changed = now[: len(memory.dropped)] != memory.dropped
+            changed = changed or memory.frame not in (None, frame)
+        due = draft.tokens > self.case.trigger or not self.case.within_limits(draft)
+        return due, changed
+
+    def _decide_whole(
+        self, memory: Memory | None, found: list[int]
+    ) -> tuple[Draft, bool]:
+        """The round in progress keeps its reasoning whole, or, if need be, none."""
+        history, step_of = self.case.history, self.case.history.grouping.step_of
+        now = open_round(history)
+        needed = [i for i in found if step_of[i] in now]
+        history.seal(step_of[i] for i in needed)
+        if self.case.demands.thinking_required or not needed:
+            return self._decide(memory)
+        try:
+            draft, pruned = self._decide(memory)
+        except BudgetExceededError:
+            pass
+        else:
+            if draft.tokens <= self.case.available:
+                return draft, pruned
+        history.seal(())
+        history.strip(needed)
+        self.case.last = Last(history)
+        draft, pruned = self._decide(memory)
+        draft.warnings.append(
+            f"the reasoning of {len(needed)} messages of the tool round in progress is "
+            "left out: it must stay whole or go, and there is no room for it"
+        )
+        return draft, True
+
+    def _decide(self, memory: Memory | None) -> tuple[Draft, bool]:
+        history = self.case.history
+        draft = Draft(history)
+        if memory is not None:
+            draft.resume(memory)
+        else:
+            draft.tokens = -1
+        by_edits = self.case.limited or self.case.budget.max_images is not None
+        if by_edits or self.case.strategy not in (DEFAULT, OLDEST):
+            earlier = tuple(item.message for item in draft.inserted)
+            if memory is not None and self.case.is_over(draft):
+                # The prefix changes anyway, so the strategy chooses anew: what is
+                # needed again may come back, and additions are written anew.
+                draft = Draft(history, -1)
+            pruned = Spending(self.case).prune(draft, earlier)
+        elif memory is not None and draft.tokens <= self.case.trigger:
+            pruned = False
+        else:
+            draft = Draft(history)
+            pruned = NewestEnd(self.case).prune(draft)
+        if draft.tokens > self.case.available:
+            Refusal(self.case).last_resort(draft)
+        if not self.case.within_limits(draft):
+            Refusal(self.case).over_limit(draft)
+        if pruned and self.case.aim < draft.tokens <= self.case.available:
+            draft.warnings.append(
+                f"the target of {self.case.target} tokens was missed: "
+                f"{draft.tokens} cannot go under this strategy"
+            )
+        return draft, pruned
+
+    def _finish(self, draft: Draft, *, pruned: bool) -> Plan:
+        history, terms = self.case.history, self.case.terms
+        added = [
+            item
+            for step in history.with_additions()
+            if draft.is_kept(step)
+            for item in history.additions(step)
+        ]
+        added += draft.inserted
+        edits = {
+            index: (message, cause, history.source.cost(message))
+            for index, (message, cause) in draft.replaced.items()
+        }
+        for index, message in history.mended.items():
+            why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
+            edits.setdefault(index, (message, why, history.source.cost(message)))
+        if history.gone or history.mended:
+            self._note_repairs(draft)
+        return Plan(
+            tokens=draft.tokens + self.case.fixed,
+            available=self.case.available,
+            fixed=self.case.fixed,
+            inserted=tuple(added),
+            edits=edits,
+            warnings=tuple(draft.warnings),
+            refused=tuple(draft.refused),
+            exact=terms.exact,
+            margin=terms.margin,
+            pruned=pruned,
+            source=history.source,
+            fingerprint=history.source.fingerprint(),
+            memory=draft.memory(),
+            joins=lambda order: joined_in(history, order),
+            make_order=lambda: place(history, draft.dropped, added, terms.placement),
+            make_runs=lambda: runs_of(
+                history,
+                draft.dropped,
+                draft.causes,
+                {index: cause for index, (_, cause, _) in edits.items()},
+            ),
+        )
+
+    def _note_repairs(self, draft: Draft) -> None:
+        bad = [
+            f"{p.kind.replace('_', ' ')} {p.call_id} "
+            f"({self.case.history.source.id(p.message)})"
+            for p in self.case.history.grouping.problems
+        ]
+        if bad:
+            draft.warnings.append(f"left out: {', '.join(bad[:10])}")

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnkeep.errors import StrategyError
+from turnkeep.finishing import adds_reasoning, keeps_reasoning, keeps_seals
+from turnkeep.model import Message
+from turnkeep.plans import (
+    Batch,
+    Cause,
+    Drop,
+    Edit,
+    Insert,
+    Note,
+    Refused,
+    Replace,
+    Reserve,
+    Summarise,
+)
+from turnkeep.turns import HIDDEN, SYSTEM
+
+from ._case import Case
+from ._draft import Draft
+from ._refusal import Refusal
+
+
+def _links(message: Message) -> tuple[object, ...]:
+    """What ties a message to others: its role, its calls and its results."""
+    return (
+        message.role,
+        tuple((call.id, call.name) for call in message.tool_calls),
+        tuple((r.tool_call_id, r.final) for r in message.tool_results),
+    )
+
+
+class Spending:
+    """Any strategy: takes its edits until the target is met."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+
+    def prune(self, draft: Draft, earlier: Sequence[Message] = ()) -> bool:
+        history = self.case.history
+        if draft.tokens < 0:
+            draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+        stripped = self._strip_images(draft)
+        if not self.case.is_over(draft):
+            return stripped
+        view = history.view(
+            available=self.case.available, target=self.case.target, progress=draft
+        )
+        view.claims = self.case.claims
+        view.earlier = tuple(earlier)
+        # A strategy that never ends must not hang the caller.
+        limit = 1_000 + 20 * len(history.grouping)
+        target = self.case.target
+        for nth, edit in enumerate(self.case.strategy.propose(view)):
+            if nth >= limit:
+                draft.warnings.append(f"the strategy was stopped after {nth} edits")
+                break
+            self._take(draft, edit)
+            if (
+                draft.tokens <= target
+                and draft.tokens <= self._goal(draft)
+                and self.case.within_limits(draft)
+            ):
+                break
+        self._fill(draft)
+        self._write_reserved(draft)
+        return True
+
+    def _fill(self, draft: Draft) -> None:
+        """Take back what fits again, what was given up last first.
+
+        A ranking that ends with a large drop leaves room for small ones before it.
+        """
+        goal = self._goal(draft)
+        size_of = draft.step_tokens
+        for steps in reversed(draft.returnable):
+            room = goal - draft.tokens
+            if room <= 0:
+                break
+            size = size_of(steps[0]) if len(steps) == 1 else sum(map(size_of, steps))
+            if size <= room and self._may_return(draft, steps):
+                cause = draft.restore(steps)
+                if not self.case.within_limits(draft):
+                    draft.drop(steps, cause)
+
+    def _may_return(self, draft: Draft, steps: Sequence[int]) -> bool:
+        if not self.case.demands.core or draft.dropped is None:
+            return True
+        return self.case.last.may_return(steps, draft.dropped)
+
+    def _goal(self, draft: Draft) -> int:
+        """The target, less the room that is kept for a message to come."""
+        reserved = draft.reserved.tokens if draft.reserved is not None else 0
+        return self.case.target - reserved
+
+    def _write_reserved(self, draft: Draft) -> None:
+        """Add the message that room was kept for, if there is room and reason."""
+        reserve, room = draft.reserved, self.case.target - draft.tokens
+        if reserve is None or draft.dropped is None or room <= 0:
+            return
+        history, grouping = self.case.history, self.case.history.grouping
+        gone = [
+            index
+            for index, step in enumerate(grouping.step_of)
+            if draft.dropped[step] and grouping.kinds[index] != HIDDEN
+        ]
+        message = reserve.write(gone, min(room, reserve.tokens)) if gone else None
+        if message is not None and history.source.cost(message) <= room:
+            turn = grouping.turn_of(grouping.step_of[gone[0]])
+            draft.insert(message, self._place_before(turn), reserve.cause)
+
+    def _place_before(self, turn: int) -> int:
+        """The message behind which an insertion in front of *turn* stands.
+
+        Never in front of the system messages that lead the history.
+        """
+        grouping = self.case.history.grouping
+        turn = min(turn, grouping.turns - 1)
+        lead = 0
+        while lead < len(grouping) and grouping.kinds[lead] in (SYSTEM, HIDDEN):
+            lead += 1
+        return max(grouping.first[grouping.turn_first[turn]], lead) - 1
+
+    def _take(self, draft: Draft, edit: Edit) -> None:
+        if type(edit) is Drop:  # thousands of these; a match would look further
+            self._take_drop(draft, edit)
+            return
+        match edit:
+            case Drop():
+                self._take_drop(draft, edit)
+            case Replace():
+                self._take_replace(draft, edit)
+            case Batch():
+                self._take_batch(draft, edit)
+            case Reserve():
+                if draft.reserved is None and 0 < edit.tokens < self.case.target:
+                    draft.reserved = edit
+                else:
+                    reason = "there is no room for it, or room is kept already"
+                    draft.refused.append(Refused(f"reserve {edit.tokens}", reason))
+            case Note():
+                draft.warnings.append(edit.text)
+            case Insert():
+                self._take_insert(draft, edit)
+            case Summarise():
+                self._take_summary(draft, edit)
+            case _:  # a third-party strategy is not type-checked
+                reason = f"proposed {edit!r}, which is not an edit"
+                raise StrategyError(type(self.case.strategy).__name__, reason)
+
+    def _take_drop(self, draft: Draft, edit: Drop) -> None:
+        grouping, history = self.case.history.grouping, self.case.history
+        unit = edit.unit
+        held, soft = history.held, history.soft
+        if not unit.is_turn and not grouping.ties and not self.case.demands.core:
+            # Rankings of single steps offer thousands; the general way is below.
+            step = unit.index
+            if step not in held and step not in soft:
+                if draft.drop_step(step, edit.cause) and edit.may_return:
+                    draft.returnable.append((step,))
+                return
+        steps = grouping.steps_of(unit.index) if unit.is_turn else [unit.index]
+        free = [s for s in steps if s not in held and s not in soft]
+        if grouping.ties:
+            free = [
+                s
+                for s in free
+                if not any(t in held or t in soft for t in grouping.ties.get(s, ()))
+            ]
+        if not free and not unit.is_turn:
+            cause = held.get(unit.index, Cause.PINNED)
+            draft.refused.append(Refused(f"drop step {unit.index}", f"held: {cause}"))
+            return
+        if self.case.demands.core and free:
+            free = self.case.last.ready(free, draft.dropped)
+        gone = draft.drop(free, edit.cause)
+        if edit.may_return and gone:
+            draft.returnable.append(gone)
+
+    def _take_replace(self, draft: Draft, edit: Replace) -> None:
+        if self._may_replace(draft, edit):
+            draft.replace(edit.message, edit.content, edit.cause)
+
+    def _may_replace(self, draft: Draft, edit: Replace) -> bool:
+        """Whether a replacement breaks no promise; notes it where it does."""
+        history = self.case.history
+        index = edit.message
+        name = f"edit message {history.source.id(index)}"
+        if not draft.is_kept(history.grouping.step_of[index]) or index in history.gone:
+            return False
+        old = history.mended.get(index) or history.source.message(index)
+        if index in history.rules.pins:
+            reason = "it is pinned"
+        elif _links(old) != _links(edit.content):
+            reason = "it would cut calls from their results"
+        elif draft.would_free(index, edit.content) <= 0:
+            reason = "it would not get smaller"
+        else:
+            found = self._objection(index, old, edit.content)
+            if found is None:
+                return True
+            reason = found
+        draft.refused.append(Refused(name, reason))
+        return False
+
+    def _objection(self, index: int, old: Message, new: Message) -> str | None:
+        """What the provider would have against *new* in place of *old*, if anything."""
+        demands, step = self.case.demands, self.case.history.grouping.step_of[index]
+        if demands.binds_thinking and step in self.case.history.sealed:
+            return "signed reasoning behind it is bound to it"
+        if demands.thinking and (
+            adds_reasoning(old, new)
+            or (step in self.case.history.sealed and not keeps_reasoning(old, new))
+        ):
+            return "the provider wants the reasoning of the tool round in progress back"
+        if (
+            demands.reasoning_with_calls
+            and old.tool_calls
+            and not keeps_reasoning(old, new)
+        ):
+            return "the provider wants the reasoning behind calls back"
+        if demands.pairs_reasoning and not keeps_reasoning(old, new):
+            return "the provider wants reasoning and what follows it together"
+        if demands.signed_calls and not keeps_seals(old, new):
+            return "the provider wants the signatures of calls back"
+        return None
+
+    def _take_batch(self, draft: Draft, batch: Batch) -> None:
+        """As many of the edits as the target and the batch's own minimum demand."""
+        goal = self._goal(draft)
+        chosen: dict[int, Replace] = {}
+        freed = 0
+        for edit in batch.edits:
+            if freed >= batch.at_least and draft.tokens - freed <= goal:
+                break
+            if edit.message not in chosen and self._may_replace(draft, edit):
+                freed += draft.would_free(edit.message, edit.content)
+                chosen[edit.message] = edit
+        if freed < batch.at_least:
+            reason = f"they would free {freed} tokens, not {batch.at_least}"
+            draft.refused.append(Refused(f"a batch of {len(chosen)} edits", reason))
+            return
+        for edit in chosen.values():
+            draft.replace(edit.message, edit.content, edit.cause)
+
+    def _take_insert(self, draft: Draft, edit: Insert) -> None:
+        if self.case.demands.binds_thinking and self.case.history.sealed:
+            reason = "signed reasoning behind it is bound to what stands there"
+            draft.refused.append(Refused("insert a message", reason))
+            return
+        draft.insert(edit.content, self._place_before(edit.before_turn), edit.cause)
+
+    def _take_summary(self, draft: Draft, edit: Summarise) -> None:
+        """The covered turns' free steps go together, if that makes it smaller."""
+        history, grouping = self.case.history, self.case.history.grouping
+        free = [
+            step
+            for turn in sorted(edit.turns)
+            for step in self.case.free_of(turn)
+            if draft.is_kept(step)
+        ]
+        free += [
+            step
+            for step in edit.steps
+            if draft.is_kept(step)
+            and step not in history.held
+            and (step not in history.soft or step in history.summaries)
+        ]
+        free = sorted({*free})
+        name = f"summarise {len(edit.turns)} turns and {len(edit.steps)} steps"
+        if not free:
+            draft.refused.append(Refused(name, "nothing of them is free to go"))
+            return
+        freed = sum(map(draft.step_tokens, free))
+        cost = history.source.cost(edit.content)
+        if cost >= freed:
+            reason = f"the summary has {cost} tokens, what it covers {freed}"
+            draft.refused.append(Refused(name, reason))
+            draft.warnings.append(f"summary refused: {reason}")
+            return
+        after = grouping.first[free[0]] - 1
+        draft.drop(free, edit.cause)
+        draft.insert(edit.content, after, edit.cause)
+
+    def _strip_images(self, draft: Draft) -> bool:
+        """Let old pictures go while there are too many; whether any went."""
+        from turnkeep.strategies import StripImages  # noqa: PLC0415 - loads it
+
+        limit = self.case.budget.max_images
+        if limit is None or (left := draft.images()) <= limit:
+            return False
+        view = self.case.history.view(
+            available=self.case.available, target=self.case.target, progress=draft
+        )
+        for edit in StripImages(keep=0).propose(view):
+            self._take(draft, edit)
+            if isinstance(edit, Replace) and draft.edited(edit.message) == edit.content:
+                left -= 1
+            if left <= limit:
+                return True
+        Refusal(self.case).too_many_images(draft, limit)
+        return True
