@@ -139,8 +139,18 @@ def _nameless(message: Message) -> Message:
     if message.id is not None and "id" in extra:
         # Our own format has a field for it, the others keep it among the caller's keys.
         extra = FrozenDict({key: v for key, v in extra.items() if key != "id"})
-    content = tuple(map(_unnamed, message.content))
+    content = message.content
+    if any(map(_is_named, content)):
+        content = tuple(map(_unnamed, content))
+    elif extra is message.extra:
+        return message  # nearly always: a copy of each is half of what detection costs
     return attrs.evolve(message, content=content, extra=extra)
+
+
+def _is_named(block: Block) -> bool:
+    if type(block) is ToolResult:
+        return any(map(_is_named, block.content))
+    return type(block) is Opaque
 
 
 def _unnamed(block: Block) -> Block:
