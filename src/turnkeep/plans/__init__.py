@@ -1,0 +1,37 @@
+"""What a strategy may propose, and what the engine decided and why."""
+
+from ._decisions import Action, Decision, Decisions, Inserted, Refused, Run
+from ._edits import (
+    Batch,
+    Cause,
+    Drop,
+    Edit,
+    Insert,
+    Note,
+    Replace,
+    Reserve,
+    Summarise,
+    Unit,
+)
+from ._plan import Plan, PlanSource
+
+__all__ = [
+    "Action",
+    "Batch",
+    "Cause",
+    "Decision",
+    "Decisions",
+    "Drop",
+    "Edit",
+    "Insert",
+    "Inserted",
+    "Note",
+    "Plan",
+    "PlanSource",
+    "Refused",
+    "Replace",
+    "Reserve",
+    "Run",
+    "Summarise",
+    "Unit",
+]
