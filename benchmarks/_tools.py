@@ -10,7 +10,7 @@ import gc
 import random
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import log
 from statistics import median
 from typing import Any
@@ -176,19 +176,18 @@ def listing(rng: random.Random, lines: int) -> str:
     )
 
 
-def weighed(length: int) -> list[Message]:
-    """A log whose host has counted: what is left is our own work."""
-    made: list[Message] = []
-    while len(made) < length:
-        n = len(made)
+def weighed(length: int) -> Iterator[Message]:
+    """A log whose host has counted: what is left is our own work.
+
+    Made as it is read, as in life: a million messages that are made first and freed
+    later leave holes all over the memory, and whatever fills them is slow.
+    """
+    for n in range(0, length, 4):
         call = ToolCall(f"c{n}", "run", "{}")
-        made += [
-            Message.user("go on", token_count=20),
-            Message.assistant("", tool_calls=[call], token_count=30),
-            Message.tool_result(f"c{n}", "done", token_count=40),
-            Message.assistant("fine", token_count=25),
-        ]
-    return made[:length]
+        yield Message.user("go on", token_count=20)
+        yield Message.assistant("", tool_calls=[call], token_count=30)
+        yield Message.tool_result(f"c{n}", "done", token_count=40)
+        yield Message.assistant("fine", token_count=25)
 
 
 class Floor:

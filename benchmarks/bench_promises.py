@@ -70,7 +70,8 @@ def bench_cold_fit(timed: bool) -> None:
 def bench_counted_fit(timed: bool) -> None:
     """A first fit of a Conversation with counts at hand."""
     chat = Conversation(budget=Budget(8_000), model="gpt-4o")
-    chat.extend(weighed(100_000 if timed else 400))
+    for message in weighed(100_000 if timed else 400):
+        chat.append(message)
 
     def fit() -> list[Message]:
         chat._fitter.forget()  # noqa: SLF001 - every round is a first one
@@ -147,22 +148,20 @@ def grown(length: int, open_calls: int = 0) -> Conversation:
         open_calls:
             Calls in the middle of it that nobody has answered yet.
     """
-    messages = weighed(length)
-    messages[length // 2 : length // 2] = [
-        Message.assistant(
-            "", tool_calls=[ToolCall(f"late{n}", "x", "{}")], token_count=9
-        )
-        for n in range(open_calls)
-    ]
     chat = Conversation(budget=Budget(LIMIT), model="gpt-4o")
-    chat.extend(messages)
+    for nth, message in enumerate(weighed(length)):
+        if nth == length // 2:
+            for n in range(open_calls):
+                call = ToolCall(f"late{n}", "x", "{}")
+                chat.assistant("", tool_calls=[call], token_count=9)
+        chat.append(message)
     assert chat.fit().messages
     return chat
 
 
 def steady(chat: Conversation, rounds: int) -> tuple[float, float, float]:
     """Microseconds of an append, a fit and a list at the median, tokens given."""
-    new = weighed(rounds)
+    new = list(weighed(rounds))
     times: list[tuple[float, float, float]] = []
     for start in range(0, rounds, rounds // 5):
         adds, fits, lists = [], [], []
