@@ -155,6 +155,8 @@ def test_depth_is_limited() -> None:
 def test_empty_objects_are_one() -> None:
     """There are many of them."""
     assert freeze({}) is EMPTY
+    assert freeze({"a": {}})["a"] is EMPTY
+    assert freeze(({},))[0] is EMPTY
     assert isinstance(EMPTY, FrozenDict)
     assert repr(freeze({"a": (1,)})) == "{'a': (1,)}"
 

@@ -14,8 +14,11 @@ from turnkeep.model import (
     Role,
     Text,
     ToolCall,
+    ToolResult,
     freeze,
+    trusted_call,
     trusted_message,
+    trusted_result,
     trusted_text,
 )
 
@@ -33,6 +36,17 @@ _fields: dict[str, st.SearchStrategy[Any]] = {
     "extra": st.sampled_from([EMPTY, freeze({"a": [1]})]),
     "layout": st.none() | st.text(),
 }
+
+
+_result_fields = (
+    "tool_call_id",
+    "content",
+    "is_error",
+    "pending",
+    "interim",
+    "tool_name",
+    "extra",
+)
 
 
 def test_every_field_is_known() -> None:
@@ -57,6 +71,37 @@ def test_defaults_are_those_of_the_class() -> None:
     assert trusted_message(Role.USER) == Message(Role.USER)
     assert trusted_text("x") == Text("x")
     assert hash(trusted_text("x")) == hash(Text("x"))
+    assert trusted_call("c", "f", EMPTY) == ToolCall("c", "f")
+    assert trusted_result("c") == ToolResult("c")
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"a":  1}', freeze({"a": 1}), freeze([1]), None]
+)
+def test_calls_are_what_the_class_makes_of_the_same(arguments: Any) -> None:
+    """Text stays text, values stay values."""
+    extra = freeze({"a": [1]})
+    trusted = trusted_call("c", "f", arguments, extra)
+    made = ToolCall("c", "f", arguments, extra=extra)
+
+    assert trusted == made
+    assert hash(trusted) == hash(made)
+    assert repr(trusted) == repr(made)
+    assert trusted.arguments == made.arguments
+
+
+def test_results_are_what_the_class_makes_of_the_same() -> None:
+    """Every field, none mistaken for another."""
+    extra = freeze({"a": [1]})
+    content = (Text("x"),)
+    for flags in [(True, False, False), (False, True, False), (False, False, True)]:
+        trusted = trusted_result("c", content, *flags, "tool", extra)
+        made = ToolResult("c", content, *flags, "tool", extra=extra)
+
+        assert trusted == made
+        assert hash(trusted) == hash(made)
+        assert repr(trusted) == repr(made)
+        assert set(_result_fields) == {f.name for f in attrs.fields(ToolResult)}
 
 
 def test_is_as_frozen_as_any_other() -> None:
