@@ -129,8 +129,16 @@ def write(path: str, data: bytes) -> None:
         UsageError: It cannot be written; what stood there still does.
     """
     if path == STDIO:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        try:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            # What waits in the buffer must not fail once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            reason = f"cannot write: {error.strerror}"
+            raise UsageError(reason, "stdout") from None
         return
     if path.endswith(".gz"):
         data = gzip.compress(data, mtime=0)

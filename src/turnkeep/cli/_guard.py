@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec
 
 import attrs
@@ -46,7 +46,7 @@ def guarded(command: Callable[_Args, None]) -> Callable[_Args, None]:
             raise typer.Exit(0) from None
         except TurnkeepError as error:
             code = DOES_NOT_FIT if isinstance(error, BudgetExceededError) else BAD_INPUT
-            _report(error, _sentence(error), as_json)
+            _report(error, _sentence(error, kwargs), as_json)
             raise typer.Exit(code) from None
         except Exception as error:
             if kwargs.get("debug"):
@@ -62,13 +62,13 @@ def guarded(command: Callable[_Args, None]) -> Callable[_Args, None]:
     return run
 
 
-def _sentence(error: TurnkeepError) -> str:
+def _sentence(error: TurnkeepError, options: Mapping[str, Any]) -> str:
     match error:
-        case UnknownMessageError():
+        case UnknownMessageError() if "pin" in options:
             return f"{error} @ --pin"
-        case UnknownCallError():
+        case UnknownCallError() if "pending" in options:
             return f"{error} @ --pending"
-        case StrategyError():
+        case StrategyError() if "strategy" in options:
             return f"{error} @ --strategy"
         case BudgetExceededError():
             return f"{error}{_way_out(error)}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from turnkeep.errors import FormatError
 from turnkeep.model import FrozenDict, GenerationStats, GenerationTotals
 from turnkeep.plans import Plan
 from turnkeep.tokens import Calibration, RequestCounter, Usage
@@ -126,6 +127,9 @@ class Learner:
         Raises:
             FormatError: The calibration is damaged.
         """
+        if not isinstance(saved.calibration, dict):
+            reason = f"an object expected, got {saved.calibration!r}"
+            raise FormatError(reason, "$.learned.calibration")
         made = cls()
         made.calibration = Calibration.from_dict(saved.calibration)
         made.usage = saved.usage

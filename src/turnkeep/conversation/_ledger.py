@@ -137,6 +137,11 @@ class Ledger:
         if step in self.static:
             self.fixed.add(step, change)
 
+    @property
+    def ends_left_out(self) -> bool:
+        """Whether no window holds the last message."""
+        return len(self.messages) - 1 in self._left_out
+
     # -- holding --
 
     def _hold(self, index: int, scope: PinScope) -> None:

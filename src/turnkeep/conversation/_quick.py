@@ -92,7 +92,7 @@ def quick_plan(
     """
     grouping = ledger.grouping
     newest = grouping.newest
-    if newest is None or ledger.irregular:
+    if newest is None or ledger.irregular or ledger.ends_left_out:
         return None
     if (
         grouping.kinds[grouping.first[newest]] == SYSTEM

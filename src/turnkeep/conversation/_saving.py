@@ -283,10 +283,10 @@ def _load_calls(chat: Conversation, calls: Sequence[CallRecord]) -> None:
 
 
 def _budget(saved: SavedBudget) -> Budget:
-    prices = None
-    if saved.read is not None and saved.write is not None:
-        prices = Prices(saved.read, saved.write)
     try:
+        prices = None
+        if saved.read is not None and saved.write is not None:
+            prices = Prices(saved.read, saved.write)
         return Budget(
             saved.max_tokens,
             reserve=saved.reserve,

@@ -40,6 +40,10 @@ class Refusal:
             self.overflow(draft)
 
     def overflow(self, draft: Draft) -> None:
+        """Too many tokens, and none of them may go."""
+        if not self.case.within_limits(draft):
+            # No max_tokens would do: the other limit is in the way as well.
+            self.over_limit(draft)
         needed = draft.tokens + self.case.fixed
         smallest = self.case.budget.smallest(needed, margin=self.case.terms.margin)
         if self.case.terms.on_overflow == "send":

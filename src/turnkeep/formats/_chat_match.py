@@ -42,7 +42,7 @@ def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
         return _judge_calls(calls)
     if role == "tool":
         return (2, "tool_call_id") if "tool_call_id" in entry else (1, "")
-    if role in {"developer", "function"}:
+    if role in ("developer", "function"):
         return 2, f"role {role!r}"
     if kinds := part_types(entry) & _OPENAI:
         return 2, f"a part of type {min(kinds, key=str)!r}"
@@ -87,7 +87,7 @@ def judge_deepseek(entry: dict[str, Any]) -> tuple[int, str]:
     role = entry.get("role")
     if role == "latest_reminder":
         return 3, "role 'latest_reminder'"
-    if role in {"developer", "function"}:
+    if role in ("developer", "function"):
         return 0, f"role {role!r}"
     score, words = judge_chat(entry)
     if entry.get("function_call") is not None or words == _CUSTOM:
@@ -99,7 +99,7 @@ def judge_deepseek(entry: dict[str, Any]) -> tuple[int, str]:
 
 def judge_mistral(entry: dict[str, Any]) -> tuple[int, str]:
     """The score of *entry* as a Mistral message, and the mark that decided."""
-    if entry.get("role") in {"developer", "function"}:
+    if entry.get("role") in ("developer", "function"):
         return 0, f"role {entry['role']!r}"
     score, words = judge_chat(entry)
     if not score or entry.keys() & _NOT_MISTRAL:

@@ -274,19 +274,21 @@ class History:
         soft: set[int] = set()
         for step in self._system_steps():
             held[step] = Cause.SYSTEM
+        turns: set[int] = set()
         for index, scope in sorted(rules.pins.items()):
             step = grouping.step_of[index]
             held.setdefault(step, Cause.PINNED)
             if scope == "turn":
-                turn = grouping.turn_of(step)
-                steps = grouping.steps_of(turn)
-                question = grouping.question_of(turn)
-                if question is not None:
-                    held.setdefault(question, Cause.PINNED)
-                last = self._last_said(steps)
-                if last is not None:
-                    held.setdefault(last, Cause.PINNED)
-                soft.update(steps)
+                turns.add(grouping.turn_of(step))
+        for turn in sorted(turns):
+            steps = grouping.steps_of(turn)
+            question = grouping.question_of(turn)
+            if question is not None:
+                held.setdefault(question, Cause.PINNED)
+            last = self._last_said(steps)
+            if last is not None:
+                held.setdefault(last, Cause.PINNED)
+            soft.update(steps)
         for call in self.pending:
             step = grouping.step_of[call.message]
             held.setdefault(step, Cause.PENDING)
@@ -306,9 +308,19 @@ class History:
                 held.setdefault(step, causes[0])
         return held, frozenset(soft - held.keys())
 
+    @cached_property
+    def newest(self) -> int | None:
+        """The step of the last message that a window can hold."""
+        grouping, gone = self.grouping, self.gone
+        if not gone:
+            return grouping.newest
+        for index in range(len(grouping) - 1, -1, -1):
+            if index not in gone and grouping.kinds[index] != HIDDEN:
+                return grouping.step_of[index]
+        return None
+
     def _hold_current(self, held: dict[int, str]) -> None:
-        grouping = self.grouping
-        newest = grouping.newest
+        grouping, newest = self.grouping, self.newest
         if newest is None:
             return
         question = grouping.question_of(grouping.turns - 1)
@@ -323,7 +335,9 @@ class History:
     def _last_said(self, steps: range) -> int | None:
         kinds, first = self.grouping.kinds, self.grouping.first
         for step in reversed(steps):
-            if kinds[first[step]] not in (SYSTEM, HIDDEN):
+            if kinds[first[step]] in (SYSTEM, HIDDEN):
+                continue
+            if not self.gone or self.visible(step):
                 return step
         return None
 
