@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from turnkeep.model import Block, Message, Text, ToolCall, ToolResult
+from turnkeep.model import Block, Message, ToolCall, ToolResult
 
 
 def with_call_ids(
@@ -43,7 +43,14 @@ def _any_lacks(
 ) -> bool:
     for message in messages:
         for block in message.content:
-            if type(block) is not Text and lacks_id(message) and concerns(message):
+            kind = type(block)
+            if kind is ToolCall:
+                lacks = block.id is None  # type: ignore[union-attr]
+            elif kind is ToolResult:
+                lacks = block.tool_call_id is None  # type: ignore[union-attr]
+            else:
+                continue
+            if lacks and concerns(message):
                 return True
     return False
 

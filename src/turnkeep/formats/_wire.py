@@ -6,7 +6,7 @@ How a layout says what JSON leaves open, markers in tool results, legal call ids
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -232,6 +232,9 @@ def results_first(message: Message) -> Sequence[Block]:
     return message.content
 
 
+_CALLERS: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL, Role.TOOL_RESULT})
+
+
 class CallIds:
     """Legal ids for calls of other formats.
 
@@ -248,20 +251,27 @@ class CallIds:
     """
 
     def __init__(
-        self, messages: Iterable[Message], own: frozenset[str], legal: re.Pattern[str]
+        self, messages: Sequence[Message], own: frozenset[str], legal: re.Pattern[str]
     ) -> None:
         """See the class."""
-        self._renamed: dict[str, str] = {}
-        taken: set[str] = set()
-        for message in messages:
-            if message.role is Role.USER or message.role is Role.SYSTEM:
-                continue
-            for block in message.content:
-                if type(block) is not ToolCall or block.id is None:
-                    continue
-                taken.add(block.id)
-                if origin_of(message) not in own and not legal.fullmatch(block.id):
-                    self._renamed[block.id] = ""
+        self._renamed: dict[str, str] = {
+            block.id: ""
+            for message in messages
+            if message.role in _CALLERS and origin_of(message) not in own
+            for block in message.content
+            if type(block) is ToolCall
+            and block.id is not None
+            and not legal.fullmatch(block.id)
+        }
+        if not self._renamed:
+            return
+        taken = {
+            block.id
+            for message in messages
+            if message.role in _CALLERS
+            for block in message.content
+            if isinstance(block, ToolCall)
+        }
         number = 0
         for old in self._renamed:
             while not number or f"call_{number}" in taken:
