@@ -153,6 +153,11 @@ class OpenCall:
         return f"OpenCall({self.key!r}, message={self.message})"
 
 
+ANSWERS: Final = "turnkeep:answers"
+"""Key of a result's metadata: the id of the message whose call it answers. Set only where
+the call's own id is open in several messages."""
+
+
 @attrs.frozen
 class Columns:
     """A whole history for `Grouping.from_columns`; nothing in it is shown only."""
@@ -403,8 +408,16 @@ class Grouping:
         """Number of messages."""
         return len(self.kinds)
 
-    def add(self, entry: Entry) -> int:
-        """Add a message; returns its step. Amortised constant time."""
+    def add(self, entry: Entry, meant_for: int = -1) -> int:
+        """Add a message; returns its step. Amortised constant time.
+
+        Args:
+            entry:
+                The message.
+            meant_for:
+                The message whose call it answers, where that is known: an id alone may
+                name several open calls.
+        """
         kind, calls, results, is_summary = entry
         index = len(self.kinds)
         if is_summary:
@@ -436,7 +449,7 @@ class Grouping:
             self._run = self._place = self._run_results = -1
             return step
         if results:
-            return self._add_results(index, kind, results)
+            return self._add_results(index, kind, results, meant_for)
         self._run = self._place = self._run_results = -1
         step = self._begin(index)
         if kind == USER and self.turn_first[-1] != step:
@@ -456,12 +469,14 @@ class Grouping:
         if self._names is not None:
             self._names.setdefault(call.name, []).append(call)
 
-    def _add_results(self, index: int, kind: int, results: tuple[Answer, ...]) -> int:
+    def _add_results(
+        self, index: int, kind: int, results: tuple[Answer, ...], meant_for: int
+    ) -> int:
         self._run = -1
         steps: list[int] = []
         carriers: list[int] = []
         for position, answer in enumerate(results):
-            call = self._match(answer)
+            call = self._match(answer, meant_for)
             if call is not None:
                 carriers.append(call.message)
                 steps.append(self.step_of[call.message])
@@ -510,8 +525,12 @@ class Grouping:
                 self._run_results = -1
         return step
 
-    def _match(self, answer: Answer) -> OpenCall | None:
+    def _match(self, answer: Answer, meant_for: int = -1) -> OpenCall | None:
         """The open call that *answer* belongs to."""
+        if meant_for >= 0:
+            name = answer.id if answer.id is not None else answer.name or ""
+            there = [c for c in self.open_of(name) if c.message == meant_for]
+            return _pick(there, final=answer.final) if there else None
         if answer.id is None:
             return self._match_name(answer)
         stack = self._open.get(answer.id)

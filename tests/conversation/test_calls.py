@@ -19,6 +19,7 @@ from turnkeep import (
     NaiveTimestampError,
     OpenCallError,
     ToolCall,
+    ToolResult,
     UnknownCallError,
 )
 from turnkeep.model import PENDING, STAND_IN_TEXT
@@ -381,3 +382,70 @@ def test_two_copies_of_one_saved_state_share_nothing() -> None:
     assert [call.id for call in fork.pending] == ["c1"]
     again = Conversation.from_json(saved, token_counter="approximate")
     assert again.to_json() == saved
+
+
+def twice() -> Conversation:
+    """Two open calls of one id, in two messages."""
+    chat = Conversation(budget=Budget(10_000), model="gpt-4o")
+    chat.user("q")
+    chat.assistant("", tool_calls=[ToolCall("dup", "f", {"n": 1})])
+    chat.user("again")
+    chat.assistant("", tool_calls=[ToolCall("dup", "f", {"n": 2})])
+    chat.user("end")
+    return chat
+
+
+@pytest.mark.parametrize("how", ["resolve", "cancel", "interim", "defer"])
+def test_an_answer_goes_to_the_call_it_was_given_for(how: str) -> None:
+    """Not to the nearest one of that id; also after a restart."""
+    chat = twice()
+    getattr(chat, how)("dup", "FIRST", message_id="msg-2")
+
+    for restored in (chat, Conversation.from_json(chat.to_json())):
+        pending = [p.message_id for p in restored.pending]
+        assert pending == (
+            ["msg-2", "msg-4"] if how in ("interim", "defer") else ["msg-4"]
+        )
+        sent = restored.fit().encode()["messages"]
+        assert "FIRST" in sent[2]["content"]
+        restored.resolve("dup", "SECOND", message_id="msg-4")
+        sent = restored.fit().encode()["messages"]
+        assert [m["content"] for m in sent if m["role"] == "tool"][1] == "SECOND"
+
+
+def test_an_edit_keeps_calls_and_results_linked() -> None:
+    """Text replaces what is said; what would cut a link is refused."""
+    chat = Conversation(budget=Budget(10_000), model="gpt-4o")
+    chat.user("q")
+    chat.assistant("calling", tool_calls=[ToolCall("c1", "f", {})])
+    chat.resolve("c1", "secret")
+    chat.user("end")
+
+    chat.edit("msg-3", content="[redacted]")
+    chat.edit("msg-2", content="")
+    chat.edit("msg-2", content="spoken")
+
+    assert not chat.pending
+    assert chat["msg-3"].text == "[redacted]"
+    assert chat["msg-2"].tool_calls[0].id == "c1"
+    assert chat["msg-2"].text == "spoken"
+    assert Conversation.from_json(chat.to_json()).pending == chat.pending
+    with pytest.raises(ValueError, match="an edit keeps them"):
+        chat.edit("msg-2", content=(ToolCall("other", "f", {}),))
+    with pytest.raises(ValueError, match="an edit keeps them"):
+        chat.edit("msg-3", content=(ToolResult("c1", "later", pending=True),))
+    both = Message(
+        "tool_result", (ToolResult("a", "1"), ToolResult("b", "2")), id="two"
+    )
+    chat.append(both)
+    with pytest.raises(ValueError, match="carries 2 results"):
+        chat.edit("two", content="which?")
+
+
+def test_a_result_that_answers_nothing_is_refused() -> None:
+    """Its role alone makes no result."""
+    chat = Conversation(model="gpt-4o")
+
+    with pytest.raises(ValueError, match="needs a ToolResult"):
+        chat.append(Message("tool_result", "x"))
+    assert len(chat) == 0

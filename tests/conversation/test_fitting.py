@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Sequence
 from itertools import pairwise
@@ -542,3 +543,66 @@ def test_a_list_of_dicts_becomes_a_conversation() -> None:
 
     assert ids(chat) == ["m0", "m1"]
     assert chat.user("more").id == "msg-1"
+
+
+def test_a_plan_says_what_it_said_whatever_happens_later() -> None:
+    """Ids, tokens and decisions of the history as it was."""
+    for spoil in ("clear", "rewind", "edit", "remove", "replace", "pin"):
+        chat = talk(Budget(83, target=0.5), 6)
+        plan = chat.fit().plan
+        other = talk(Budget(83, target=0.5), 6).fit().plan
+        match spoil:
+            case "clear":
+                chat.clear()
+                turn(chat, 9)
+            case "rewind":
+                chat.rewind("msg-1")
+            case "edit":
+                chat.edit("msg-12", content="quite another thing to say")
+                chat.edit("msg-12", content="and again")
+            case "remove":
+                chat.remove("msg-3")
+            case "replace":
+                chat.replace_messages([Message.user("x", id="only")])
+            case _:
+                chat.pin("msg-12")
+        assert str(plan) == str(other)
+        assert plan.tokens_before == other.tokens_before
+        assert list(plan.decisions) == list(other.decisions)
+
+
+def test_windows_are_read_while_other_threads_write() -> None:
+    """Under the conversation's lock, or the bookkeeping would change underfoot."""
+    chat = Conversation(budget=Budget(100_000), model="gpt-4o")
+    chat.user("q")
+    faults: list[Exception] = []
+    done = threading.Event()
+
+    def write() -> None:
+        for nth in range(250):
+            chat.assistant("", tool_calls=[ToolCall(f"c{nth}", "f", {})])
+            chat.defer(f"c{nth}", "w")
+            chat.user("u")
+            chat.resolve(f"c{nth}", "R")
+        done.set()
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                window = chat.fit()
+                assert_valid(window.encode()["messages"])
+                _ = window.plan.runs
+        except Exception as error:  # noqa: BLE001 - any fault of a thread counts
+            faults.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work) for work in (write, read)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not faults

@@ -242,3 +242,25 @@ def test_given_ids_are_never_made_again() -> None:
     with pytest.raises(DuplicateIdError):
         chat.extend([Message.user("a", id="q"), Message.user("b", id="q")])
     assert len(chat) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "path"),
+    [
+        (("budget", "read"), -1, r"\$\.budget"),
+        (("learned", "calibration"), "", r"\$\.learned\.calibration"),
+    ],
+)
+def test_damaged_settings_name_their_place(
+    where: tuple[str, str], value: object, path: str
+) -> None:
+    """One error with a path, whatever stands there."""
+    chat = Conversation(budget=Budget(200, prices=Prices()), model="gpt-4o")
+    chat.user("x")
+    chat.fit()
+    chat.observe({"prompt_tokens": 100, "completion_tokens": 5})
+    document = json.loads(json.dumps(chat.to_json()))
+    document[where[0]][where[1]] = value
+
+    with pytest.raises(FormatError, match=path):
+        Conversation.from_json(document)

@@ -49,6 +49,7 @@ from turnkeep.tokens import (
 from ._calls import POLICIES, CallState, PendingCall, PendingPolicy
 from ._changes import apply_change
 from ._desk import CallDesk, deadline
+from ._editing import check_result, edited
 from ._fitting import Ask, Fitter
 from ._learning import Observation
 from ._ledger import Ledger
@@ -126,7 +127,7 @@ class Conversation:
         """What the last window was asked for: mostly the same as the next."""
         self._ledger = Ledger(self._make_counter())
         self._desk = CallDesk(self._ledger)
-        self._fitter = Fitter(self._ledger, self._desk)
+        self._fitter = Fitter(self._ledger, self._desk, self._lock)
 
     @classmethod
     def from_messages(
@@ -425,6 +426,7 @@ class Conversation:
 
     def _append_here(self, message: Message) -> Message:
         """The same as `_append` where there is no store, without its records."""
+        check_result(message)
         ledger = self._ledger
         identity = self._new_id() if message.id is None else message.id
         if identity is not message.id or message.timestamp is None:
@@ -505,10 +507,13 @@ class Conversation:
     def edit(self, message_id: str, **changes: Any) -> Message:
         """Change a message (`content=`, `metadata=`, ...); returns the new one.
 
-        New content is counted again, and a cut behind it is forgotten.
+        Text as new content replaces what the message says: the content of its result,
+        or what stands beside its calls, which stay. New content is counted again, and
+        the cut is forgotten.
 
         Raises:
             UnknownMessageError: There is no such message.
+            ValueError: The new content would cut calls from their results.
         """
         if changes.get("id", message_id) != message_id:
             msg = "a message keeps its id; append a new one instead"
@@ -516,7 +521,7 @@ class Conversation:
 
         def make() -> Change:
             index = self._at(message_id)  # may read the rest
-            message = self._ledger.messages[index].evolve(**changes)
+            message = edited(self._ledger.messages[index], changes)
             return Change(replace=[self._row(message)], state=self._forgetting())
 
         with self._lock:
@@ -625,7 +630,7 @@ class Conversation:
             )
             other._ledger = self._ledger.copy()
             other._desk = CallDesk(other._ledger, self._desk.book.copy())
-            other._fitter = Fitter(other._ledger, other._desk)
+            other._fitter = Fitter(other._ledger, other._desk, other._lock)
             other._fitter.learner = self._fitter.learner.copy()
             other._fitter.remember(self._fitter.memory, self._fitter.available)
             other._next = self._next
@@ -969,7 +974,6 @@ class Conversation:
                 self._asked = asked, Ask(*asked)
             ask = self._asked[1]
             plan = self._fitter.fit(budget, ask)
-            messages = self._ledger.messages
             expected = self._fitter.learner.predict(plan.tokens, exact=plan.exact)
             demands = self._fitter.policy(ask)[1]
             window = Window(
@@ -977,7 +981,7 @@ class Conversation:
                 name,
                 used,
                 expected,
-                messages.__getitem__,
+                plan.source.message,
                 demands,
                 self._fitter.scene,
             )

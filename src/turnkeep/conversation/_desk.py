@@ -14,7 +14,7 @@ from turnkeep.errors import (
 )
 from turnkeep.model import Block, Message, ToolCall
 from turnkeep.stores import CallRecord
-from turnkeep.turns import OpenCall
+from turnkeep.turns import ANSWERS, OpenCall
 
 from ._calls import ANSWERED, CallBook, CallPlace, CallState, PendingCall
 from ._ledger import Ledger
@@ -93,6 +93,10 @@ class CallDesk:
         is_error: bool = False,
     ) -> Message:
         """A result message for an open call, not yet appended."""
+        grouping = self.ledger.grouping
+        others = {other.message for other in grouping.open_of(call.key)}
+        # The nearest call would get it, unless it says which one it is for.
+        link = {ANSWERS: self.ledger.id(call.message)} if len(others) > 1 else {}
         return Message.tool_result(
             call.id,
             content,
@@ -100,6 +104,7 @@ class CallDesk:
             interim=interim,
             is_error=is_error,
             tool_name=call.name,
+            metadata=link,
         )
 
     def noted(self, call: OpenCall, **changes: Any) -> CallRecord:

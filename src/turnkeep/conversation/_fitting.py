@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 from weakref import ref
 
@@ -24,6 +25,7 @@ from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
 from ._desk import CallDesk
 from ._learning import Learner
 from ._ledger import Ledger
+from ._past import Past
 from ._quick import Cut, Outcome, cut_of, indexes_from, quick_plan
 from ._shelf import Shelf
 from ._window import Window
@@ -110,8 +112,11 @@ def rules_of(ledger: Ledger, desk: CallDesk, ask: Ask, policy: Policy) -> Rules:
 class Fitter:
     """Plans windows of one conversation and remembers where it has cut."""
 
-    def __init__(self, ledger: Ledger, desk: CallDesk) -> None:
-        """Nothing cut yet."""
+    def __init__(
+        self, ledger: Ledger, desk: CallDesk, lock: RLock | None = None
+    ) -> None:
+        """Nothing cut yet; windows are read under *lock*."""
+        self.lock = RLock() if lock is None else lock
         self.ledger = ledger
         self.desk = desk
         self.pace = Pace()
@@ -297,7 +302,7 @@ class Fitter:
             trigger_at=trigger,
         )
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
-        history = History(ledger.grouping, ledger, rules)
+        history = History(ledger.grouping, Past(ledger), rules)
         plan = make_plan(history, budget, ask.strategy, terms, self.memory)
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
@@ -419,7 +424,8 @@ class Fitter:
     ) -> Plan:
         ledger, counter = self.ledger, self.ledger.counter
         fixed = sum(limits.spent)
-        self.scene = Scene(self, ask, self.policy(ask)[0], outcome.cut, inserted)
+        past = Past(ledger)
+        self.scene = Scene(self, ask, self.policy(ask)[0], outcome.cut, inserted, past)
         return Plan(
             tokens=outcome.tokens + fixed,
             available=limits.available,
@@ -431,7 +437,7 @@ class Fitter:
             exact=counter.exact,
             margin=limits.margin,
             pruned=outcome.pruned,
-            source=ledger,
+            source=past,
             fingerprint=ledger.revision,
             memory=None,
             make_order=self.scene.order,
@@ -452,6 +458,8 @@ class Scene:
         "_desk",
         "_inserted",
         "_ledger",
+        "_lock",
+        "_past",
         "_policy",
         "_revision",
         "_shelf",
@@ -467,8 +475,11 @@ class Scene:
         policy: Policy,
         cut: Cut,
         inserted: tuple[Inserted, ...],
+        past: Past,
     ) -> None:
         ledger = fitter.ledger
+        self._past = past
+        self._lock = fitter.lock
         self._ledger = ledger
         self._desk = fitter.desk
         self._shelf = fitter.shelf
@@ -482,14 +493,11 @@ class Scene:
         self._version = ledger.version
 
     def _then(self) -> Ledger:
-        """The ledger as it was: it has only grown, or the plan would be settled."""
+        """The ledger as it was."""
         ledger = self._ledger
         if ledger.revision == self._revision:
             return ledger
-        earlier = Ledger(ledger.counter)
-        for index, message in enumerate(ledger.messages[: self._total]):
-            earlier.append(message, ledger.counts[index])
-        return earlier
+        return self._past.ledger(self._total)
 
     def _history(self, ledger: Ledger) -> History:
         rules = rules_of(ledger, self._desk, self._ask, self._policy)
@@ -517,10 +525,11 @@ class Scene:
 
         Costs what is new since the last window of the same cut.
         """
-        if not self._is_plain:
-            return None
-        self._shelved = True
-        return self._shelf.messages(self._ledger, self._cut, self._total)
+        with self._lock:
+            if not self._is_plain:
+                return None
+            self._shelved = True
+            return self._shelf.messages(self._ledger, self._cut, self._total)
 
     def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
         """The window's *messages* encoded, if that can be done piece by piece."""
@@ -529,16 +538,18 @@ class Scene:
         return self._shelf.entries(name, messages, (self._cut, self._version))
 
     def order(self) -> tuple[Order, tuple[int, ...]]:
-        if self._is_plain:
-            return indexes_from(self._ledger, self._cut, self._total), ()
-        ledger = self._then()
-        indexes = indexes_from(ledger, self._cut, self._total)
-        history = self._history(ledger)
-        return arrange(history, indexes, self._inserted, self._policy.results)
+        with self._lock:
+            if self._is_plain:
+                return indexes_from(self._ledger, self._cut, self._total), ()
+            ledger = self._then()
+            indexes = indexes_from(ledger, self._cut, self._total)
+            history = self._history(ledger)
+            return arrange(history, indexes, self._inserted, self._policy.results)
 
     def runs(self) -> tuple[Run, ...]:
-        ledger = self._then()
-        steps = ledger.grouping.steps
-        dropped = bytearray(self._cut.memory(ledger).dropped)
-        dropped.extend(bytes(steps - len(dropped)))
-        return runs_of(self._history(ledger), dropped, ("", Cause.AGE), {})
+        with self._lock:
+            ledger = self._then()
+            steps = ledger.grouping.steps
+            dropped = bytearray(self._cut.memory(ledger).dropped)
+            dropped.extend(bytes(steps - len(dropped)))
+            return runs_of(self._history(ledger), dropped, ("", Cause.AGE), {})

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
+from weakref import WeakSet
 
 from sortedcontainers import SortedSet
 
@@ -13,7 +14,7 @@ from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.tally import Tally
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import HIDDEN, SYSTEM, Grouping, entry_of
+from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Grouping, entry_of
 
 
 class Ledger:
@@ -36,6 +37,8 @@ class Ledger:
         """Changes with every change of the history."""
         self.version = 0
         """Changes with every change that concerns what stands there already."""
+        self.pasts: WeakSet[Any] = WeakSet()
+        """What earlier plans remember: told before a message is replaced."""
         self._made: dict[Message, int] = {}
         self._begin()
 
@@ -96,7 +99,7 @@ class Ledger:
 
     def _group(self, index: int, message: Message) -> None:
         grouping = self.grouping
-        step = grouping.add(entry_of(message))
+        step = grouping.add(entry_of(message), self._meant_for(message))
         if step == len(self.steps):
             self.steps.append(0)
             self.fixed.append(0)
@@ -115,6 +118,12 @@ class Ledger:
             self.irregular = True
         if grouping.kinds[index] == HIDDEN:
             self.shown_only = True
+
+    def _meant_for(self, message: Message) -> int:
+        """The message whose call a result answers, if the result says so."""
+        if not message.metadata:
+            return -1
+        return self.index.get(message.metadata.get(ANSWERS, ""), -1)
 
     def _leave_out(self, index: int, newest: int) -> None:
         """Take a message that no window holds out of the sums, if it is in them."""
@@ -180,6 +189,8 @@ class Ledger:
 
     def replace(self, index: int, message: Message) -> None:
         """Put *message* (of the same id) in a message's place."""
+        for past in self.pasts:
+            past.keep(index)
         before = self.messages[index]
         self.messages[index] = message
         self.revision += 1
@@ -225,9 +236,9 @@ class Ledger:
         self.version += 1
         self._begin()
         grouping = self.grouping
-        add = grouping.add
+        add, meant_for = grouping.add, self._meant_for
         for message in self.messages:
-            add(entry_of(message))
+            add(entry_of(message), meant_for(message) if message.metadata else -1)
         kinds, first, step_of = grouping.kinds, grouping.first, grouping.step_of
         self._seen = (len(grouping.problems), len(grouping.superseded))
         gone = {problem.message for problem in grouping.problems}

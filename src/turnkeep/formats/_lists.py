@@ -10,7 +10,7 @@ from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import Grouping, entry_of
+from turnkeep.turns import ANSWERS, Grouping, entry_of
 
 from ._base import Envelope, Format, Sketch, Sketching
 from ._neighbours import joiner_of
@@ -119,8 +119,12 @@ class ListSource:
             for nth, entry in enumerate(self._entries):
                 for part in self.format.decode(entry, f"{self.envelope.path}[{nth}]"):
                     self._messages[len(wire)] = part
+                    asked = part.metadata.get(ANSWERS) if part.metadata else None
+                    meant_for = -1
+                    if asked is not None and asked in self._ids:
+                        meant_for = bisect_left(wire, self._ids[asked])
                     wire.append(nth)
-                    grouping.add(entry_of(part))
+                    grouping.add(entry_of(part), meant_for)
         if len(wire) > len(self._entries):
             self._wire = wire
         return grouping

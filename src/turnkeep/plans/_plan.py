@@ -19,6 +19,10 @@ class PlanSource(Protocol):
         """Tokens of a message; counted now if they have not been."""
         ...
 
+    def message(self, index: int) -> Message:
+        """A message as it was when the plan was made."""
+        ...
+
     def id(self, index: int) -> str:
         """Id of a message."""
         ...
