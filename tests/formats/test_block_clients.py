@@ -145,7 +145,7 @@ def test_bedrock(server: Recorder) -> None:
         region_name="us-east-1",
         endpoint_url=server.url,
         aws_access_key_id="none",
-        aws_secret_access_key="none",  # noqa: S106 - no secret
+        aws_secret_access_key="none",
     )
     messages = [with_bytes, *body["messages"][1:]]
     client.converse(modelId="m", **{**body, "messages": messages})
