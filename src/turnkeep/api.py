@@ -97,6 +97,8 @@ def plan(messages: Any, max_tokens: int | None = None, **options: Any) -> Plan:
             - `budget`: a `Budget`.
             - `model`: chooses tokenizer, profile and, where it matters, the format.
             - `format`: a name from `FORMATS`; detected when not given.
+            - `profile`: whose rules the window keeps, where format and model do not
+              say it, such as `"alternating/gemma2"`.
             - `strategy`: what goes first; `OldestTurns() | OldestSteps()` unless given.
             - `tools`, `system`: what is sent beside the list, in the provider's shape.
             - `pinned`: ids, indexes or a predicate on a message; `pin_scope`:
@@ -391,6 +393,7 @@ class _Job:
         budget: Budget | None = None,
         model: str | None = None,
         format: str | None = None,  # noqa: A002 - the public name
+        profile: str | Profile | None = None,
         strategy: Strategy | None = None,
         tools: Any = None,
         system: Any = None,
@@ -424,7 +427,9 @@ class _Job:
             budget = Budget.for_model(model)
         self.budget = budget
         self.strategy = strategy
-        self.profile = get_profile(self.format.name, model)
+        if not isinstance(profile, Profile):
+            profile = get_profile(self.format.name, model, profile)
+        self.profile = profile
         body = messages if isinstance(messages, Mapping) else None
         policy = self.profile.policy_for(body)
         placement: Placement = policy.results
@@ -434,24 +439,20 @@ class _Job:
         if by_caller:
             counter = CallerCounter(token_counter, self.format)
         self.source = ListSource(self.envelope, self.format, counter)
-        grouping = self.source.grouping
         if on_invalid == "raise":
             self._refuse_invalid(placement)
         pins = self._pins(pinned, pin_scope)
         awaited = self._awaited(pending)
-        self.history = History(
-            grouping,
-            self.source,
-            Rules(
-                pins=pins,
-                awaited=awaited,
-                drop_system=drop_system,
-                repair=on_invalid != "keep",
-                stand_ins=open_calls == "stand-in",
-                per_message=placement == "after-call",
-                demands=policy.demands,
-            ),
+        self._rules = Rules(
+            pins=pins,
+            awaited=awaited,
+            drop_system=drop_system,
+            repair=on_invalid != "keep",
+            stand_ins=open_calls == "stand-in",
+            per_message=placement == "after-call",
+            demands=policy.demands,
         )
+        self.history = History(self.source.grouping, self.source, self._rules)
         self.terms = Terms(
             fixed=self._fixed(rules, tools, system, by_caller=by_caller),
             placement=placement,
@@ -464,7 +465,11 @@ class _Job:
 
     def plan(self) -> Plan:
         """Decide."""
-        return make_plan(self.history, self.budget, self.strategy, self.terms)
+        made = make_plan(self.history, self.budget, self.strategy, self.terms)
+        if self.source.count_apart(made):
+            self.history = History(self.source.grouping, self.source, self._rules)
+            made = make_plan(self.history, self.budget, self.strategy, self.terms)
+        return made
 
     def _fixed(
         self, rules: RequestCounter, tools: Any, system: Any, *, by_caller: bool

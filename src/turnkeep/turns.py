@@ -154,8 +154,9 @@ class OpenCall:
 
 
 ANSWERS: Final = "turnkeep:answers"
-"""Key of a result's metadata: the id of the message whose call it answers. Set only where
-the call's own id is open in several messages."""
+"""Key of a result's metadata: the id of the message whose call it answers.
+
+Set only where the call's own id is open in several messages."""
 
 
 @attrs.frozen

@@ -19,8 +19,11 @@ from ._neighbours import joiner_of
 class Counter(Protocol):
     """What a message costs: by the provider's rules, or as the caller says."""
 
-    def entry(self, entry: Any, message: Message, alone: bool) -> int:
-        """Tokens of a message of the history."""
+    by_entry: bool
+    """Whether only whole entries can be counted exactly."""
+
+    def entry(self, entry: Any, message: Message) -> int:
+        """Tokens of an entry of the history that is one message."""
         ...
 
     def made(self, message: Message) -> int:
@@ -31,13 +34,15 @@ class Counter(Protocol):
 class RuleCounter:
     """Counts by a provider's published rules."""
 
+    by_entry = False
+
     def __init__(self, counter: RequestCounter) -> None:
         """Count with *counter*."""
         self._counter = counter
 
-    def entry(self, entry: Any, message: Message, alone: bool) -> int:
+    def entry(self, entry: Any, message: Message) -> int:
         """See `Counter.entry`."""
-        del entry, alone
+        del entry
         return self._counter.message(as_sent(message))
 
     def made(self, message: Message) -> int:
@@ -47,6 +52,8 @@ class RuleCounter:
 
 class CallerCounter:
     """Counts with a callable from one message in the caller's shape to its tokens."""
+
+    by_entry = True
 
     def __init__(self, count: Callable[[Any], Any], fmt: Format) -> None:
         """Count with *count*, which takes entries of *fmt*."""
@@ -60,9 +67,10 @@ class CallerCounter:
             raise TypeError(msg)
         return tokens
 
-    def entry(self, entry: Any, message: Message, alone: bool) -> int:
-        """See `Counter.entry`; a part of an entry is counted as what it would be."""
-        return self._call(entry) if alone else self.made(message)
+    def entry(self, entry: Any, message: Message) -> int:
+        """See `Counter.entry`."""
+        del message
+        return self._call(entry)
 
     def made(self, message: Message) -> int:
         """See `Counter.made`."""
@@ -88,6 +96,8 @@ class ListSource:
         self._wire: Sequence[int] = range(len(self._entries))
         """The entry of each message."""
         self._counts: dict[int, int] = {}
+        self._apart = not counter.by_entry
+        """Whether every part of an entry is counted as what it would be alone."""
         self._made: dict[Message, int] = {}
         sketch: Sketch | None = None
         if isinstance(fmt, Sketching):
@@ -133,19 +143,47 @@ class ListSource:
         """See `Source.count`."""
         known = self._counts.get(index)
         if known is None:
-            entry = self._entries[self._wire[index]]
-            known = self._counter.entry(
-                entry, self.message(index), self._is_alone(index)
-            )
-            self._counts[index] = known
+            known = self._counts[index] = self._count(index)
         return known
 
-    def _is_alone(self, index: int) -> bool:
-        wire, at = self._wire, self._wire[index]
-        return not (
-            (index and wire[index - 1] == at)
-            or (index + 1 < len(wire) and wire[index + 1] == at)
-        )
+    def _count(self, index: int) -> int:
+        nth = self._wire[index]
+        first, stop = self._parts(nth)
+        entry = self._entries[nth]
+        if stop - first == 1:
+            return self._counter.entry(entry, self.message(index))
+        if self._apart or index > first:
+            return self.cost(self.message(index))
+        rest = sum(map(self.count, range(first + 1, stop)))
+        return max(self._counter.entry(entry, self.message(index)) - rest, 0)
+
+    def _parts(self, nth: int) -> tuple[int, int]:
+        """The messages of an entry: the first, and the one behind the last."""
+        wire = self._wire
+        if isinstance(wire, range):
+            return nth, nth + 1
+        start = bisect_left(wire, nth)
+        return start, bisect_right(wire, nth, start)
+
+    def count_apart(self, plan: Plan) -> bool:
+        """Count parts of entries alone from now on, if *plan* sends a first one alone.
+
+        A caller who counts entries is asked about whole ones where they stay whole:
+        their first part costs what the others leave. True if that was not so, and
+        counts are other ones now; linear in the messages.
+        """
+        wire = self._wire
+        if self._apart or isinstance(wire, range):
+            return False
+        kept = {item for item in plan.order if not isinstance(item, Inserted)}
+        kept.difference_update(plan.edits)
+        for index in kept:
+            first, stop = self._parts(wire[index])
+            if index == first and not kept.issuperset(range(first + 1, stop)):
+                self._apart = True
+                self._counts.clear()
+                return True
+        return False
 
     def message(self, index: int) -> Message:
         """See `Source.message`."""
@@ -180,10 +218,7 @@ class ListSource:
             nth = key + len(self._entries) if key < 0 else key
         if nth is None or not 0 <= nth < len(self._entries):
             return None
-        if isinstance(self._wire, range):
-            return [nth]
-        start = bisect_left(self._wire, nth)
-        return list(range(start, bisect_right(self._wire, nth)))
+        return list(range(*self._parts(nth)))
 
     def matching(self, predicate: Callable[[Any], object]) -> list[int]:
         """The messages of the entries for which *predicate* says yes."""
@@ -256,18 +291,12 @@ class ListSource:
     ) -> list[Any]:
         """What is sent for neighbouring messages of one entry."""
         edits = plan.edits
-        if self._is_whole(parts) and not any(i in edits for i in parts):
-            return [entries[self._wire[parts[0]]]]
+        nth = self._wire[parts[0]]
+        is_whole = (parts[0], parts[-1] + 1) == self._parts(nth)
+        if is_whole and not any(i in edits for i in parts):
+            return [entries[nth]]
         return self.format.encode(
             [edits[i][0] if i in edits else self._messages[i] for i in parts]
-        )
-
-    def _is_whole(self, parts: Sequence[int]) -> bool:
-        wire = self._wire
-        first, last = parts[0], parts[-1]
-        nth = wire[first]
-        return (not first or wire[first - 1] != nth) and (
-            last + 1 == len(wire) or wire[last + 1] != nth
         )
 
 
