@@ -52,8 +52,9 @@ def _limit(
     if value is None:
         return
     _whole(instance, attribute, value)  # type: ignore[arg-type]
-    if value < (0 if attribute.name == "max_images" else 1):
-        msg = f"{attribute.name} must be at least 1, not {value}"
+    least = 0 if attribute.name == "max_images" else 1
+    if value < least:
+        msg = f"{attribute.name} must be at least {least}, not {value}"
         raise ValueError(msg)
 
 

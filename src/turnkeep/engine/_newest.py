@@ -12,7 +12,10 @@ OLDEST: Final = OldestTurns()
 
 
 class NewestEnd:
-    """The default strategy, counting from the newest end."""
+    """The default strategy, counting from the newest end.
+
+    For histories without steps that must leave together.
+    """
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -41,12 +44,6 @@ class NewestEnd:
         dropped[:within] = bytes([code]) * within
         for step in (*history.held, *history.soft):
             dropped[step] = 0
-        for group in grouping.ties.values():
-            if any(not dropped[step] for step in group):
-                for step in group:
-                    if dropped[step]:
-                        dropped[step] = 0
-                        draft.tokens += history.tokens(step)
         return True
 
     def _count_down(self, held: int, limit: int) -> tuple[int, bool]:

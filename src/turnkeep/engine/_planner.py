@@ -166,7 +166,13 @@ class Planner:
         else:
             draft.tokens = -1
         by_edits = self.case.limited or self.case.budget.max_images is not None
-        if by_edits or self.case.strategy not in (DEFAULT, OLDEST):
+        # Counting from the newest end takes one step after the other; steps that leave
+        # together need a choice.
+        if (
+            by_edits
+            or history.grouping.ties
+            or self.case.strategy not in (DEFAULT, OLDEST)
+        ):
             earlier = tuple(item.message for item in draft.inserted)
             if memory is not None and self.case.is_over(draft):
                 # The prefix changes anyway, so the strategy chooses anew: what is

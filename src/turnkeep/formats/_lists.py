@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
-from turnkeep.model import Message, PinScope, as_sent, paused_gc
+from turnkeep.model import Message, PinScope, ToolResult, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ANSWERS, Grouping, entry_of
+from turnkeep.turns import ANSWERS, ASSISTANT, Grouping, entry_of
 
 from ._base import Envelope, Format, Sketch, Sketching
 from ._neighbours import joiner_of
@@ -127,7 +127,7 @@ class ListSource:
         wire: list[int] = []
         with paused_gc():
             for nth, entry in enumerate(self._entries):
-                for part in self.format.decode(entry, f"{self.envelope.path}[{nth}]"):
+                for part in self._parts_of(entry, nth, grouping):
                     self._messages[len(wire)] = part
                     asked = part.metadata.get(ANSWERS) if part.metadata else None
                     meant_for = -1
@@ -138,6 +138,19 @@ class ListSource:
         if len(wire) > len(self._entries):
             self._wire = wire
         return grouping
+
+    def _parts_of(self, entry: Any, nth: int, grouping: Grouping) -> list[Message]:
+        """The messages of an entry, late results apart from those of the last calls."""
+        made: list[Message] = []
+        for part in self.format.decode(entry, f"{self.envelope.path}[{nth}]"):
+            late = _late_results(part, grouping)
+            rest = [block for block in part.content if block not in late]
+            if not late or not any(isinstance(block, ToolResult) for block in rest):
+                made.append(part)
+                continue
+            made += [part.evolve(id=None, content=(block,)) for block in late]
+            made.append(part.evolve(content=tuple(rest)))
+        return made
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
@@ -310,6 +323,23 @@ def _goes_on(
         and item == before + 1
         and wire[item] == nth
     )
+
+
+def _late_results(part: Message, grouping: Grouping) -> list[ToolResult]:
+    """Those of several results whose calls stand before the last thing said."""
+    results = part.tool_results
+    if len(results) < 2:
+        return []
+    last = len(grouping) - 1
+    while last >= 0 and grouping.kinds[last] == ASSISTANT:
+        last -= 1
+    return [
+        result
+        for result in results
+        if result.tool_call_id is not None
+        and (calls := grouping.open_of(result.tool_call_id))
+        and all(call.message <= last for call in calls)
+    ]
 
 
 def _id_of(entry: Any) -> str | None:

@@ -52,10 +52,11 @@ def _cut(pieces: Sequence[str], unit: str, room: int, head: float) -> str:
 def split(text: str) -> tuple[list[str], str]:
     """*text* in pieces that may be left out, and what to call them.
 
-    Joining the pieces gives the text again (that of JSON in compact form).
+    Joining the pieces gives the text again (that of JSON in compact form). Lines and
+    elements are used where there are more than a few.
 
-    >>> split('[1, {"a": 2}]')
-    (['[1', ',{"a":2}', ']'], 'elements')
+    >>> split('[1, {"a": 2}, 3]')
+    (['[1', ',{"a":2}', ',3', ']'], 'elements')
     """
     lines = text.splitlines(keepends=True)
     if len(lines) > 3:
