@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich.text import Text
 
@@ -88,38 +88,3 @@ def _line(verb: str, decisions: Decisions, style: str, glyphs: Glyphs) -> Text:
     text.append(f"{sum(tokens.values()):>8,} tokens  ")
     text.append(f"{size:,} message{'' if size == 1 else 's'}: {causes}", "")
     return text
-
-
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """A plan for programs: figures, and the decisions as runs."""
-    return {
-        "tokens": plan.tokens,
-        "tokens_before": plan.tokens_before,
-        "available": plan.available,
-        "fixed": plan.fixed,
-        "exact": plan.exact,
-        "margin": plan.margin,
-        "pruned": plan.pruned,
-        "kept": len(plan.kept),
-        "edited": len(plan.edited),
-        "dropped": len(plan.dropped),
-        "runs": [
-            {
-                "start": run.start,
-                "stop": run.stop,
-                "action": run.action,
-                "cause": str(run.cause),
-            }
-            for run in plan.runs
-        ],
-        "inserted": [
-            {
-                "after": item.after,
-                "cause": str(item.cause),
-                "tokens": item.tokens,
-                "call_id": item.call_id,
-            }
-            for item in plan.inserted
-        ],
-        "warnings": list(plan.warnings),
-    }

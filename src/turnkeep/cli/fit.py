@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from turnkeep.plans import plan_figures
+
 from . import _options as options
 from ._draw import glyphs_for, stderr_console
 from ._files import STDIO, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
-from ._outcome import outcome, plan_json
+from ._outcome import outcome
 from ._request import load
 
 _OUTPUT = "Output"
@@ -155,7 +157,7 @@ def fit(
     window = plan.apply(source.value)
     data = encode(source, window)
     if as_json:
-        report: dict[str, Any] = {"format": request.format.name, **plan_json(plan)}
+        report: dict[str, Any] = {"format": request.format.name, **plan_figures(plan)}
         if output == STDIO:
             report["messages"] = window
         text = dumps(report, indent=2)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from turnkeep.budgets import Budget
 from turnkeep.errors import BudgetExceededError
-from turnkeep.plans import Plan
+from turnkeep.plans import Plan, plan_figures
 from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
@@ -21,7 +21,7 @@ from ._draw import Glyphs, fit_text, glyphs_for, stdout_console
 from ._files import read_one
 from ._guard import guarded
 from ._json import dumps
-from ._outcome import accuracy, outcome, plan_json
+from ._outcome import accuracy, outcome
 from ._picture import Room, gauges, key, picture
 from ._request import Request, load
 
@@ -246,7 +246,7 @@ def report(
             for entry in survey.entries
             if chosen.turn(entry.turn + first, (entry,))
         ],
-        "plan": None if plan is None else plan_json(plan),
+        "plan": None if plan is None else plan_figures(plan),
     }
 
 

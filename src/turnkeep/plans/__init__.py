@@ -13,6 +13,7 @@ from ._edits import (
     Summarise,
     Unit,
 )
+from ._figures import plan_figures
 from ._plan import Plan, PlanSource
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "Run",
     "Summarise",
     "Unit",
+    "plan_figures",
 ]

@@ -11,7 +11,7 @@ import attrs
 
 from turnkeep.budgets import Budget
 from turnkeep.errors import BudgetExceededError
-from turnkeep.plans import Decision, Plan
+from turnkeep.plans import Decision, Plan, plan_figures
 from turnkeep.replay import Report
 
 from ._session import NEVER, Session
@@ -181,41 +181,6 @@ def _plan(plan: Plan) -> dict[str, Any]:
             {"action": action, "cause": cause, "messages": n, "before": b, "after": a}
             for (action, cause), (n, b, a) in _causes(plan.decisions).items()
         ],
-    }
-
-
-def plan_figures(plan: Plan) -> dict[str, Any]:
-    """A plan for programs: figures, and the decisions as runs."""
-    return {
-        "tokens": plan.tokens,
-        "tokens_before": plan.tokens_before,
-        "available": plan.available,
-        "fixed": plan.fixed,
-        "exact": plan.exact,
-        "margin": plan.margin,
-        "pruned": plan.pruned,
-        "kept": len(plan.kept),
-        "edited": len(plan.edited),
-        "dropped": len(plan.dropped),
-        "runs": [
-            {
-                "start": run.start,
-                "stop": run.stop,
-                "action": run.action,
-                "cause": str(run.cause),
-            }
-            for run in plan.runs
-        ],
-        "inserted": [
-            {
-                "after": item.after,
-                "cause": str(item.cause),
-                "tokens": item.tokens,
-                "call_id": item.call_id,
-            }
-            for item in plan.inserted
-        ],
-        "warnings": list(plan.warnings),
     }
 
 

@@ -1,37 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from collections.abc import Generator
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from turnkeep.model import freeze
-
-from . import _sql_read, _sql_write
-from ._base import MakeChange
 from ._postgres_sql import READ, WRITE, Postgres, migrate, path_to, told, translated
 from ._sql import Query, Rows
-from ._sql_check import check
-from ._values import (
-    CallRecord,
-    Change,
-    Damage,
-    Delta,
-    Hit,
-    Info,
-    Row,
-    Snapshot,
-)
+from ._sql_store import SqlStore
 
 T = TypeVar("T")
 
 _TIMEOUT = 30.0
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """Conversations in PostgreSQL: many workers on many machines.
 
     Writes lock their conversation's row and commit with the server's own
@@ -110,99 +94,9 @@ class PostgresStore:
     def _read(self, operation: Generator[Query, Rows, T]) -> T:
         return self._run(operation, READ)
 
-    def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
-        """See `Store.create`."""
-        return self._write(_sql_write.create(self._dialect, conversation_id, change))
-
-    def write(self, conversation_id: str, change: Change, *, expected: int) -> int:
-        """See `Store.write`."""
-        return self._write(
-            _sql_write.write(self._dialect, conversation_id, change, expected)
-        )
-
-    def update(self, conversation_id: str, make: MakeChange, *, since: int) -> Delta:
-        """See `Store.update`."""
-        return self._write(
-            _sql_read.update(self._dialect, conversation_id, make, since)
-        )
-
-    def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
-        """See `Store.put_state`."""
-        return self._write(
-            _sql_read.put_state(self._dialect, conversation_id, freeze(state))
-        )
-
-    def delete(self, conversation_id: str) -> bool:
-        """See `Store.delete`."""
-        return self._write(_sql_write.delete(self._dialect, conversation_id))
-
-    def compact(self, conversation_id: str) -> None:
-        """See `Store.compact`."""
-        return self._write(_sql_read.compact(self._dialect, conversation_id))
-
-    def read(self, conversation_id: str) -> Snapshot:
-        """See `Store.read`."""
-        return self._read(_sql_read.read(conversation_id))
-
-    def read_tail(
-        self,
-        conversation_id: str,
-        *,
-        messages: int | None = None,
-        tokens: int | None = None,
-        held: bool = False,
-    ) -> Snapshot:
-        """See `Store.read_tail`."""
-        return self._read(_sql_read.read_tail(conversation_id, messages, tokens, held))
-
-    def read_messages(
-        self, conversation_id: str, message_ids: Iterable[str]
-    ) -> tuple[Row, ...]:
-        """See `Store.read_messages`."""
-        return self._read(_sql_read.read_messages(conversation_id, message_ids))
-
-    def read_since(self, conversation_id: str, version: int) -> Delta:
-        """See `Store.read_since`."""
-        return self._read(_sql_read.read_since(conversation_id, version))
-
-    def conversations(
-        self, *, contains: str = "", limit: int | None = None
-    ) -> tuple[Info, ...]:
-        """See `Store.conversations`."""
-        return self._read(_sql_read.conversations(self._dialect, contains, limit))
-
-    def search(
-        self, query: str, *, conversation_id: str | None = None, limit: int = 20
-    ) -> tuple[Hit, ...]:
-        """See `Store.search`."""
-        return self._read(
-            _sql_read.search(self._dialect, query, conversation_id, limit)
-        )
-
-    def due(self, now: datetime) -> tuple[tuple[str, CallRecord], ...]:
-        """See `Store.due`."""
-        return self._read(_sql_read.due(now))
-
-    def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
-        """See `Store.check`."""
-        return self._read(check(conversation_id))
-
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
-
-    def __enter__(self) -> Self:
-        """Close when left."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
 
 def _answer_all(connection: psycopg.Connection[Any], schema: str) -> None:

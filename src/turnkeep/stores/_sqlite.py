@@ -3,37 +3,27 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from turnkeep.errors import CorruptStoreError
-from turnkeep.model import freeze
 
-from . import _sql_read, _sql_write
-from ._base import MakeChange
+from . import _sql_read
 from ._sql import Query, Rows
 from ._sql_check import check
+from ._sql_store import SqlStore
 from ._sqlite_sql import APPLICATION, SCHEMA, TABLES, Sqlite, Told, integrity
 from ._values import (
-    CallRecord,
-    Change,
     Damage,
-    Delta,
-    Hit,
-    Info,
-    Row,
-    Snapshot,
 )
 
 T = TypeVar("T")
 
 
-class SqliteStore:
+class SqliteStore(SqlStore):
     """Conversations in one SQLite file: the store for one machine.
 
     Write-ahead log, `synchronous=FULL`: a write is on the disk when it returns, and
@@ -152,32 +142,6 @@ class SqliteStore:
     def _read(self, operation: Generator[Query, Rows, T]) -> T:
         return self._run(operation, "BEGIN")
 
-    # -- writing ----------------------------------------------------------------
-
-    def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
-        """See `Store.create`."""
-        return self._write(_sql_write.create(self._dialect, conversation_id, change))
-
-    def write(self, conversation_id: str, change: Change, *, expected: int) -> int:
-        """See `Store.write`."""
-        return self._write(
-            _sql_write.write(self._dialect, conversation_id, change, expected)
-        )
-
-    def update(self, conversation_id: str, make: MakeChange, *, since: int) -> Delta:
-        """See `Store.update`."""
-        return self._write(
-            _sql_read.update(self._dialect, conversation_id, make, since)
-        )
-
-    def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
-        """See `Store.put_state`."""
-        self._write(_sql_read.put_state(self._dialect, conversation_id, freeze(state)))
-
-    def delete(self, conversation_id: str) -> bool:
-        """See `Store.delete`."""
-        return self._write(_sql_write.delete(self._dialect, conversation_id))
-
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`; rewrites the file, which takes its size again."""
         self._write(_sql_read.compact(self._dialect, conversation_id))
@@ -187,51 +151,6 @@ class SqliteStore:
             connection.execute(sql)
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    # -- reading ----------------------------------------------------------------
-
-    def read(self, conversation_id: str) -> Snapshot:
-        """See `Store.read`."""
-        return self._read(_sql_read.read(conversation_id))
-
-    def read_tail(
-        self,
-        conversation_id: str,
-        *,
-        messages: int | None = None,
-        tokens: int | None = None,
-        held: bool = False,
-    ) -> Snapshot:
-        """See `Store.read_tail`."""
-        return self._read(_sql_read.read_tail(conversation_id, messages, tokens, held))
-
-    def read_messages(
-        self, conversation_id: str, message_ids: Iterable[str]
-    ) -> tuple[Row, ...]:
-        """See `Store.read_messages`."""
-        return self._read(_sql_read.read_messages(conversation_id, message_ids))
-
-    def read_since(self, conversation_id: str, version: int) -> Delta:
-        """See `Store.read_since`."""
-        return self._read(_sql_read.read_since(conversation_id, version))
-
-    def conversations(
-        self, *, contains: str = "", limit: int | None = None
-    ) -> tuple[Info, ...]:
-        """See `Store.conversations`."""
-        return self._read(_sql_read.conversations(self._dialect, contains, limit))
-
-    def search(
-        self, query: str, *, conversation_id: str | None = None, limit: int = 20
-    ) -> tuple[Hit, ...]:
-        """See `Store.search`."""
-        return self._read(
-            _sql_read.search(self._dialect, query, conversation_id, limit)
-        )
-
-    def due(self, now: datetime) -> tuple[tuple[str, CallRecord], ...]:
-        """See `Store.due`."""
-        return self._read(_sql_read.due(now))
 
     def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
         """See `Store.check`; SQLite's own checks come first."""
@@ -253,19 +172,6 @@ class SqliteStore:
             if self._connection is not None and self._pid == os.getpid():
                 self._connection.close()
             self._connection = None
-
-    def __enter__(self) -> Self:
-        """Close when left."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
 
 def _drive(cursor: sqlite3.Cursor, operation: Generator[Query, Rows, T]) -> T:
