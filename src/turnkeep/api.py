@@ -23,6 +23,7 @@ from turnkeep.formats import (
     Envelope,
     Format,
     convert_value,
+    decode_entries,
     detect,
     get_format,
 )
@@ -163,8 +164,7 @@ def count(
     system = envelope.system if system is None else system
     spent = {"system": 0, "messages": 0, "reasoning": 0, "images": 0}
     parts = list(fmt.decode_system(system)) if system else []
-    for nth, entry in enumerate(envelope.entries):
-        parts.extend(fmt.decode(entry, f"{envelope.path}[{nth}]"))
+    parts.extend(decode_entries(envelope, fmt))
     for message in parts:
         cost = counter.parts(as_sent(message))
         spent["system" if message.role == "system" else "messages"] += cost.total
@@ -273,7 +273,7 @@ def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
         return value
     envelope = fmt.open(value)
     wire = get_format(profile.formats[0])
-    return wire.encode_request(_decoded(fmt, envelope), envelope.tools)
+    return wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
 
 
 _CHATS = frozenset({"openai", "mistral", "deepseek", "ollama"})
@@ -313,19 +313,11 @@ def repair(
     fmt, envelope = open_messages(messages, format, model)
     profile = get_profile(fmt.name, model or envelope.model)
     mended, report = repair_messages(
-        _decoded(fmt, envelope), profile=profile, close=close
+        list(decode_entries(envelope, fmt)), profile=profile, close=close
     )
     if not report.changed:
         return messages, report
     return envelope.replace(_entries_of(envelope, fmt, mended)), report
-
-
-def _decoded(fmt: Format, envelope: Envelope) -> list[Message]:
-    return [
-        message
-        for nth, entry in enumerate(envelope.entries)
-        for message in fmt.decode(entry, f"{envelope.path}[{nth}]")
-    ]
 
 
 def _entries_of(envelope: Envelope, fmt: Format, mended: list[Message]) -> list[Any]:

@@ -14,7 +14,7 @@ import attrs
 
 from turnkeep.budgets import Budget, Prices, share_of
 from turnkeep.engine import Terms, make_plan
-from turnkeep.formats import detect, get_format
+from turnkeep.formats import decode_entries, detect, get_format
 from turnkeep.index import History, Rules
 from turnkeep.model import Message, Role, as_sent
 from turnkeep.plans import Inserted, Plan
@@ -167,9 +167,7 @@ def _read(
     name = format_name or detect(messages, model=model).format
     fmt = get_format(name)
     envelope = fmt.open(messages)
-    parts: list[Message] = []
-    for nth, entry in enumerate(envelope.entries):
-        parts.extend(fmt.decode(entry, f"{envelope.path}[{nth}]"))
+    parts = list(decode_entries(envelope, fmt))
     return parts, counter or request_counter(format=name, model=model or envelope.model)
 
 

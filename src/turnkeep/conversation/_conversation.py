@@ -18,7 +18,7 @@ from turnkeep.errors import (
     UnknownConversationError,
     UnknownMessageError,
 )
-from turnkeep.formats import detect, format_of_model, get_format
+from turnkeep.formats import decode_entries, detect, format_of_model, get_format
 from turnkeep.model import (
     PENDING,
     STAND_IN_TEXT,
@@ -1153,5 +1153,4 @@ class Conversation:
 def _decoded(source: Any, envelope: Any) -> Iterator[Message]:
     if envelope.system is not None:
         yield from source.decode_system(envelope.system)
-    for nth, entry in enumerate(envelope.entries):
-        yield from source.decode(entry, f"{envelope.path}[{nth}]")
+    yield from decode_entries(envelope, source)

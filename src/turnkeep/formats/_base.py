@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -170,3 +170,12 @@ class Sketching(Protocol):
         What is malformed is never ordinary, so that `decode` names it.
         """
         ...
+
+
+def decode_entries(envelope: Envelope, fmt: Format) -> Iterator[Message]:
+    """The messages of the entries, one after the other; errors say which entry it was.
+
+    System text beside the list is not among them.
+    """
+    for nth, entry in enumerate(envelope.entries):
+        yield from fmt.decode(entry, f"{envelope.path}[{nth}]")

@@ -8,7 +8,7 @@ import attrs
 from turnkeep.errors import FormatError
 from turnkeep.model import Message, Role, paused_gc
 
-from ._base import Envelope, Format
+from ._base import Envelope, Format, decode_entries
 from ._tool_definitions import read_tools, write_tools
 
 _BESIDE = frozenset({"system", "systemInstruction", "instructions"})
@@ -46,8 +46,7 @@ def decode_all(envelope: Envelope, fmt: Format) -> list[Message]:
     with paused_gc():
         if envelope.system is not None:
             messages.extend(fmt.decode_system(envelope.system))
-        for nth, entry in enumerate(envelope.entries):
-            messages.extend(fmt.decode(entry, f"{envelope.path}[{nth}]"))
+        messages.extend(decode_entries(envelope, fmt))
     return messages
 
 

@@ -26,9 +26,8 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Envelope, Match, is_own
-from ._body import open_body
-from ._chat_open import match_entries, request, system_messages
+from ._base import Match, is_own
+from ._chat_open import match_entries
 from ._fields import (
     bare_text,
     call_of,
@@ -45,6 +44,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses
+from ._seed_format import SeedFormat
 from ._seed_losses import block_losses, field_losses
 from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
 from ._spelling import recall, remember
@@ -76,7 +76,7 @@ _BLOCKS: dict[str, frozenset[str]] = {
 }
 
 
-class Lellm:
+class Lellm(SeedFormat):
     """lellm-core: internally tagged messages, all content in blocks.
 
     Unset `redacted` text is written as null; an unset `cache_control` is left out.
@@ -84,10 +84,6 @@ class Lellm:
     """
 
     name = NAME
-
-    def open(self, value: Any) -> Envelope:
-        """See `Format.open`."""
-        return open_body(value, "messages", system=("system",))
 
     def matches(self, value: Any) -> Match:
         """See `Format.matches`."""
@@ -103,16 +99,6 @@ class Lellm:
         """See `Format.encode`."""
         sent = with_call_ids(to_store(messages), everywhere)
         return [e for m in sent for e in recall(m, NAME, _read, _write)]
-
-    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """See `Format.decode_system`."""
-        return system_messages(system, path)
-
-    def encode_request(
-        self, messages: Sequence[Message], tools: Any = None
-    ) -> dict[str, Any]:
-        """See `Format.encode_request`."""
-        return request(self.encode(messages), tools)
 
     def losses(self, message: Message) -> list[str]:
         """See `Format.losses`."""

@@ -10,7 +10,7 @@ from turnkeep.model import (
 
 from ._base import Envelope, Match, origin_of
 from ._body import open_body
-from ._chat_open import match_entries, request, system_messages
+from ._chat_open import match_entries
 from ._fields import (
     with_tool_names,
 )
@@ -22,11 +22,12 @@ from ._mermaid_names import (
 )
 from ._mermaid_read import read_message, read_short
 from ._mermaid_write import write_message
+from ._seed_format import SeedFormat
 from ._seed_losses import block_losses
 from ._spelling import recall, remember
 
 
-class Mermaid:
+class Mermaid(SeedFormat):
     """mermaid-cli: flat messages, unset fields written as null.
 
     Unknown roles are read as system messages and unknown kinds kept, both with their
@@ -58,16 +59,6 @@ class Mermaid:
         """See `Format.encode`. Run summaries stay: the crate leaves them out itself."""
         sent = with_tool_names(messages, NAME)
         return [e for m in sent for e in recall(m, NAME, read_message, write_message)]
-
-    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """See `Format.decode_system`."""
-        return system_messages(system, path)
-
-    def encode_request(
-        self, messages: Sequence[Message], tools: Any = None
-    ) -> dict[str, Any]:
-        """See `Format.encode_request`."""
-        return request(self.encode(messages), tools)
 
     def losses(self, message: Message) -> list[str]:
         """See `Format.losses`."""

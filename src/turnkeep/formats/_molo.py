@@ -22,9 +22,8 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Envelope, Match, is_own
-from ._body import open_body
-from ._chat_open import match_entries, request, system_messages
+from ._base import Match, is_own
+from ._chat_open import match_entries
 from ._fields import (
     bare_text,
     checked,
@@ -42,6 +41,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses
+from ._seed_format import SeedFormat
 from ._seed_losses import block_losses, field_losses
 from ._shape import MARKS, ResultText, frozen, json_type, kind_of_text
 from ._spelling import recall, remember
@@ -60,7 +60,7 @@ _WIRE = "openai"
 # molo's own providers speak OpenAI's protocol and send these blocks verbatim.
 
 
-class Molo:
+class Molo(SeedFormat):
     """molo: externally tagged messages; arguments are JSON text, kept byte for byte.
 
     Image bytes are an array of numbers. There are no ids, time stamps or pins, and a
@@ -69,10 +69,6 @@ class Molo:
     """
 
     name = NAME
-
-    def open(self, value: Any) -> Envelope:
-        """See `Format.open`."""
-        return open_body(value, "messages", system=("system",))
 
     def matches(self, value: Any) -> Match:
         """See `Format.matches`."""
@@ -88,16 +84,6 @@ class Molo:
         """See `Format.encode`."""
         sent = with_call_ids(to_store(messages), everywhere)
         return [e for m in sent for e in recall(m, NAME, _read, _write)]
-
-    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """See `Format.decode_system`."""
-        return system_messages(system, path)
-
-    def encode_request(
-        self, messages: Sequence[Message], tools: Any = None
-    ) -> dict[str, Any]:
-        """See `Format.encode_request`."""
-        return request(self.encode(messages), tools)
 
     def losses(self, message: Message) -> list[str]:
         """See `Format.losses`."""

@@ -19,9 +19,8 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Envelope, Match, is_own
-from ._body import open_body
-from ._chat_open import match_entries, request, system_messages
+from ._base import Match, is_own
+from ._chat_open import match_entries
 from ._fields import (
     CARRIED,
     bare_text,
@@ -44,6 +43,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
+from ._seed_format import SeedFormat
 from ._seed_losses import block_losses
 from ._shape import MARKS, frozen, kind_of_text
 from ._spelling import recall, remember
@@ -78,7 +78,7 @@ _CALL = frozenset({"id", "name", "arguments"})
 _RESULT = frozenset({"tool_call_id", "content", "is_error"})
 
 
-class MultiLlm:
+class MultiLlm(SeedFormat):
     """multi-llm: one text, value, call or result per message, with attributes.
 
     Priorities are kept and never reorder anything; cache hints and category stand in
@@ -87,10 +87,6 @@ class MultiLlm:
     """
 
     name = NAME
-
-    def open(self, value: Any) -> Envelope:
-        """See `Format.open`."""
-        return open_body(value, "messages", system=("system",))
 
     def matches(self, value: Any) -> Match:
         """See `Format.matches`."""
@@ -106,16 +102,6 @@ class MultiLlm:
         """See `Format.encode`. A message of several parts becomes several."""
         sent = with_call_ids(to_store(messages), everywhere)
         return [e for m in sent for e in recall(m, NAME, _read, _write)]
-
-    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """See `Format.decode_system`."""
-        return system_messages(system, path)
-
-    def encode_request(
-        self, messages: Sequence[Message], tools: Any = None
-    ) -> dict[str, Any]:
-        """See `Format.encode_request`."""
-        return request(self.encode(messages), tools)
 
     def losses(self, message: Message) -> list[str]:
         """See `Format.losses`."""
