@@ -55,7 +55,7 @@ def chat(turns: int) -> list[Message]:
         thing = f"order_{rng.randrange(turns)}"
         made.append(Message.user(f"please look up {thing} for me", id=f"u{nth}"))
         if nth % 2:
-            call = ToolCall(f"c{nth}", "find", {"order": thing})
+            call = ToolCall(f"c{nth}", "read_order", {"path": thing})
             made.append(Message.assistant(tool_calls=[call]))
             text = f'{{"order": "{thing}", "next": "order_{rng.randrange(turns)}"}} '
             made.append(Message.tool_result(f"c{nth}", text * rng.randint(1, 9)))

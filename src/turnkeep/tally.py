@@ -21,13 +21,18 @@ class Tally:
 
     def __init__(self, values: list[int] | None = None) -> None:
         """The sums of *values*."""
-        self.values = array("q")
+        self.values = array("q", values or ())
         """The numbers themselves; change them with `set` and `add`."""
-        self._tree = array("q", [0])
-        self.total = 0
+        self._tree = tree = array("q", [0])
+        tree.extend(self.values)
+        self.total = sum(self.values)
         """The sum of all numbers."""
-        for value in values or ():
-            self.append(value)
+        if not any(self.values):
+            return
+        for at in range(1, len(tree)):
+            above = at + (at & -at)
+            if above < len(tree):
+                tree[above] += tree[at]
 
     def __len__(self) -> int:
         """How many numbers there are."""

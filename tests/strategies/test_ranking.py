@@ -257,7 +257,12 @@ def test_a_query_replaces_the_question() -> None:
 
 
 def test_neighbours_of_what_is_relevant_are_relevant() -> None:
-    assert with_neighbours([0.0, 4.0, 0.0, 0.0]) == [2.0, 4.0, 2.0, 0.0]
+    assert with_neighbours([0.0, 4.0, 0.0, 0.0]) == [
+        2_000_000,
+        4_000_000,
+        2_000_000,
+        0,
+    ]
     assert with_neighbours([]) == []
 
 

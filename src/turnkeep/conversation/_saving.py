@@ -10,7 +10,7 @@ import attrs
 from turnkeep.budgets import Budget, Prices
 from turnkeep.engine import Memory
 from turnkeep.errors import FormatError
-from turnkeep.model import Message, freeze, thaw
+from turnkeep.model import Message, freeze, paused_gc, thaw
 from turnkeep.plans import Inserted
 from turnkeep.serial import dump_messages, load_messages, structure, unstructure
 from turnkeep.stores import CallRecord, Snapshot
@@ -201,9 +201,11 @@ def from_document(
     Raises:
         FormatError: It is not a document of ours, with the path.
     """
-    messages, rest = load_messages(doc)
-    chat = _with_settings(kind, rest, options)
-    chat._take(messages, _saved_counts(chat, rest, len(messages)))
+    # Once around both: where a pause ends, everything new is gone through.
+    with paused_gc():
+        messages, rest = load_messages(doc)
+        chat = _with_settings(kind, rest, options)
+        chat._take(messages, _saved_counts(chat, rest, len(messages)))
     chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
     calls = structure(rest.get("calls", []), tuple[CallRecord, ...], "$.calls")
     _load_calls(chat, calls)

@@ -122,17 +122,18 @@ class Draft:
                 self._census.move(step, -1)
         return gone
 
-    def drop_step(self, step: int, cause: str) -> bool:
-        """Drop one step that is tied to no other; whether it was still there."""
+    def drop_step(self, step: int, cause: str, may_return: bool) -> None:
+        """Drop one free step that is tied to no other."""
         if self.dropped is None:
             self.dropped = bytearray(self.history.grouping.steps)
         if self.dropped[step]:
-            return False
+            return
         self.tokens -= self.step_tokens(step)
         self.dropped[step] = self.code(cause)
+        if may_return:
+            self.returnable.append((step,))
         if self._census is not None:
             self._census.move(step, -1)
-        return True
 
     def restore(self, steps: Sequence[int]) -> str:
         """Take *steps* back that a drop had let go; returns why they had gone."""
@@ -157,16 +158,16 @@ class Draft:
             tokens += sum(changes.get(i, 0) for i in self.history.visible(step))
         return tokens
 
-    def replace(self, index: int, content: Message, cause: str) -> int:
-        """Send *content* for a message; returns the tokens that this frees."""
-        history = self.history
-        change = history.source.cost(content) - history.message_tokens(index)
-        freed = self._changes.get(index, 0) - change
-        self._changes[index] = change
+    def replace(self, index: int, content: Message, cause: str, freed: int) -> None:
+        """Send *content* for a message, which frees what `would_free` said."""
+        self._changes[index] = self._changes.get(index, 0) - freed
         self.replaced[index] = (content, cause)
-        if self.is_kept(history.grouping.step_of[index]):
+        if self.is_kept(self.history.grouping.step_of[index]):
             self.tokens -= freed
-        return freed
+
+    def sent_tokens(self, index: int) -> int:
+        """Tokens of what is sent for a message."""
+        return self.history.message_tokens(index) + self._changes.get(index, 0)
 
     def would_free(self, index: int, content: Message) -> int:
         """Tokens that sending *content* instead would free, as the message is now."""

@@ -205,7 +205,7 @@ class Planner:
         ]
         added += draft.inserted
         edits = {
-            index: (message, cause, history.source.cost(message))
+            index: (message, cause, draft.sent_tokens(index))
             for index, (message, cause) in draft.replaced.items()
         }
         for index, message in history.mended.items():

@@ -96,9 +96,7 @@ class Refusal:
             cause = history.held.get(step, "not_offered")
             indexes = history.visible(step)
             for nth, index in enumerate(indexes):
-                tokens = history.message_tokens(index)
-                if index in draft.replaced:
-                    tokens = history.source.cost(draft.replaced[index][0])
+                tokens = draft.sent_tokens(index)
                 if not nth:
                     tokens += history.added_tokens(step)
                 blamed.append(Held(history.source.id(index), cause, tokens))

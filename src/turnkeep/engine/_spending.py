@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnkeep.errors import StrategyError
 from turnkeep.finishing import adds_reasoning, keeps_reasoning, keeps_seals
-from turnkeep.model import Message
+from turnkeep.model import Message, ToolCall, ToolResult
 from turnkeep.plans import (
     Batch,
     Cause,
@@ -24,13 +24,20 @@ from ._draft import Draft
 from ._refusal import Refusal
 
 
-def _links(message: Message) -> tuple[object, ...]:
-    """What ties a message to others: its role, its calls and its results."""
-    return (
-        message.role,
-        tuple((call.id, call.name) for call in message.tool_calls),
-        tuple((r.tool_call_id, r.final) for r in message.tool_results),
-    )
+def _links_alike(old: Message, new: Message) -> bool:
+    """Whether what ties a message to others is the same in both."""
+    return old.role is new.role and _links(old) == _links(new)
+
+
+def _links(message: Message) -> list[object]:
+    """Its calls and results, in order."""
+    links: list[object] = []
+    for block in message.content:
+        if type(block) is ToolResult:
+            links.append((block.tool_call_id, block.final))
+        elif type(block) is ToolCall:
+            links.append((block.id, block.name))
+    return links
 
 
 class Spending:
@@ -54,11 +61,21 @@ class Spending:
         # A strategy that never ends must not hang the caller.
         limit = 1_000 + 20 * len(history.grouping)
         target = self.case.target
+        fixed = {*history.held, *history.soft}
+        # Steps that no other one is bound to, by a tie or by its turn's shape.
+        single = not history.grouping.ties and not self.case.demands.core
         for nth, edit in enumerate(self.case.strategy.propose(view)):
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
                 break
-            self._take(draft, edit)
+            if type(edit) is Drop:  # thousands of these
+                unit = edit.unit
+                if single and not unit.is_turn and unit.index not in fixed:
+                    draft.drop_step(unit.index, edit.cause, edit.may_return)
+                else:
+                    self._take_drop(draft, edit)
+            else:
+                self._take(draft, edit)
             if (
                 draft.tokens <= target
                 and draft.tokens <= self._goal(draft)
@@ -125,14 +142,11 @@ class Spending:
         return max(grouping.first[grouping.turn_first[turn]], lead) - 1
 
     def _take(self, draft: Draft, edit: Edit) -> None:
-        if type(edit) is Drop:  # thousands of these; a match would look further
-            self._take_drop(draft, edit)
-            return
         match edit:
-            case Drop():
-                self._take_drop(draft, edit)
             case Replace():
                 self._take_replace(draft, edit)
+            case Drop():
+                self._take_drop(draft, edit)
             case Batch():
                 self._take_batch(draft, edit)
             case Reserve():
@@ -155,13 +169,6 @@ class Spending:
         grouping, history = self.case.history.grouping, self.case.history
         unit = edit.unit
         held, soft = history.held, history.soft
-        if not unit.is_turn and not grouping.ties and not self.case.demands.core:
-            # Rankings of single steps offer thousands; the general way is below.
-            step = unit.index
-            if step not in held and step not in soft:
-                if draft.drop_step(step, edit.cause) and edit.may_return:
-                    draft.returnable.append((step,))
-                return
         steps = grouping.steps_of(unit.index) if unit.is_turn else [unit.index]
         free = [s for s in steps if s not in held and s not in soft]
         if grouping.ties:
@@ -181,30 +188,31 @@ class Spending:
             draft.returnable.append(gone)
 
     def _take_replace(self, draft: Draft, edit: Replace) -> None:
-        if self._may_replace(draft, edit):
-            draft.replace(edit.message, edit.content, edit.cause)
+        freed = self._freed_by(draft, edit)
+        if freed:
+            draft.replace(edit.message, edit.content, edit.cause, freed)
 
-    def _may_replace(self, draft: Draft, edit: Replace) -> bool:
-        """Whether a replacement breaks no promise; notes it where it does."""
+    def _freed_by(self, draft: Draft, edit: Replace) -> int:
+        """Tokens that a replacement frees; none, and why noted, if it may not be."""
         history = self.case.history
         index = edit.message
-        name = f"edit message {history.source.id(index)}"
         if not draft.is_kept(history.grouping.step_of[index]) or index in history.gone:
-            return False
+            return 0
         old = history.mended.get(index) or history.source.message(index)
         if index in history.rules.pins:
             reason = "it is pinned"
-        elif _links(old) != _links(edit.content):
+        elif not _links_alike(old, edit.content):
             reason = "it would cut calls from their results"
-        elif draft.would_free(index, edit.content) <= 0:
+        elif (freed := draft.would_free(index, edit.content)) <= 0:
             reason = "it would not get smaller"
         else:
             found = self._objection(index, old, edit.content)
             if found is None:
-                return True
+                return freed
             reason = found
+        name = f"edit message {history.source.id(index)}"
         draft.refused.append(Refused(name, reason))
-        return False
+        return 0
 
     def _objection(self, index: int, old: Message, new: Message) -> str | None:
         """What the provider would have against *new* in place of *old*, if anything."""
@@ -231,20 +239,23 @@ class Spending:
     def _take_batch(self, draft: Draft, batch: Batch) -> None:
         """As many of the edits as the target and the batch's own minimum demand."""
         goal = self._goal(draft)
-        chosen: dict[int, Replace] = {}
+        chosen: dict[int, tuple[Replace, int]] = {}
         freed = 0
         for edit in batch.edits:
             if freed >= batch.at_least and draft.tokens - freed <= goal:
                 break
-            if edit.message not in chosen and self._may_replace(draft, edit):
-                freed += draft.would_free(edit.message, edit.content)
-                chosen[edit.message] = edit
+            if edit.message in chosen:
+                continue
+            less = self._freed_by(draft, edit)
+            if less:
+                freed += less
+                chosen[edit.message] = (edit, less)
         if freed < batch.at_least:
             reason = f"they would free {freed} tokens, not {batch.at_least}"
             draft.refused.append(Refused(f"a batch of {len(chosen)} edits", reason))
             return
-        for edit in chosen.values():
-            draft.replace(edit.message, edit.content, edit.cause)
+        for edit, less in chosen.values():
+            draft.replace(edit.message, edit.content, edit.cause, less)
 
     def _take_insert(self, draft: Draft, edit: Insert) -> None:
         if self.case.demands.binds_thinking and self.case.history.sealed:

@@ -236,9 +236,13 @@ class History:
         kinds, gone = self.grouping.kinds, self.gone
         return [i for i in members if i not in gone and kinds[i] != HIDDEN]
 
+    def is_visible(self, index: int) -> bool:
+        """Whether a window that keeps the message's step would hold it."""
+        return index not in self.gone and self.grouping.kinds[index] != HIDDEN
+
     def message_tokens(self, index: int) -> int:
         """Tokens a message has in a window, mended but not otherwise edited."""
-        if index in self.gone or self.grouping.kinds[index] == HIDDEN:
+        if not self.is_visible(index):
             return 0
         mended = self.mended.get(index)
         return self.source.count(index) if mended is None else self.source.cost(mended)

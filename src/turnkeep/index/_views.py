@@ -248,6 +248,10 @@ class HistoryView:
         history = self._history
         return edited or history.mended.get(index) or history.source.message(index)
 
+    def is_shown(self, index: int) -> bool:
+        """Whether a window that keeps its step would hold the message."""
+        return self._history.is_visible(index)
+
     def is_kept(self, step: int) -> bool:
         """Whether the step is still in the window by now."""
         return self._progress is None or self._progress.is_kept(step)
@@ -269,6 +273,15 @@ class HistoryView:
     def step_of(self, index: int) -> int:
         """The step of a message."""
         return self._history.grouping.step_of[index]
+
+    def step_tokens(self, step: int) -> int:
+        """Tokens of one step."""
+        return self._history.tokens(step)
+
+    def is_said(self, step: int) -> bool:
+        """Whether somebody speaks in a step: it is not system text."""
+        grouping = self._history.grouping
+        return grouping.kinds[grouping.first[step]] not in (SYSTEM, HIDDEN)
 
     def message_tokens(self, index: int) -> int:
         """Tokens of one message."""

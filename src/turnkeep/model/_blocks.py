@@ -208,6 +208,8 @@ _BLOCK_TYPES = frozenset(BLOCK_TYPES)
 
 def join_text(blocks: Sequence[Block]) -> str:
     """The text of text, JSON and tool-result blocks, joined by line breaks."""
+    if len(blocks) == 1 and type(blocks[0]) is Text:  # nearly always
+        return blocks[0].text
     return "\n".join(part for block in blocks if (part := _text_of(block)) is not None)
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
-from operator import attrgetter
 from typing import Any, Literal, Self, TypeAlias
 
 import attrs
@@ -151,12 +150,40 @@ class Message:
 
         Appending does this to every message, and nothing else of it can be wrong.
         """
-        made = object.__new__(type(self))
-        for put, value in zip(_WRITERS, _values_of(self), strict=True):
-            put(made, value)
+        made = self._copy()
         _set_id(made, identity)
         _set_timestamp(made, moment)
         return made
+
+    def with_blocks(self, content: tuple[Block, ...]) -> Self:
+        """`evolve(content=...)` for blocks that need no check."""
+        made = self._copy()
+        _set_content(made, content)
+        _set_token_count(made, None)
+        _set_layout(made, self._origin)
+        return made
+
+    def _copy(self) -> Self:
+        made = object.__new__(type(self))
+        # Line by line: a loop over the slots costs twice as much.
+        _set_role(made, self.role)
+        _set_content(made, self.content)
+        _set_id(made, self.id)
+        _set_timestamp(made, self.timestamp)
+        _set_token_count(made, self.token_count)
+        _set_pinned(made, self.pinned)
+        _set_pin_scope(made, self.pin_scope)
+        _set_kind(made, self.kind)
+        _set_priority(made, self.priority)
+        _set_metadata(made, self.metadata)
+        _set_extra(made, self.extra)
+        _set_layout(made, self.layout)
+        return made
+
+    @property
+    def _origin(self) -> str | None:
+        """The format that it came from, if its layout says one."""
+        return self.layout and self.layout.partition(":")[0]
 
     def evolve(self, **changes: Any) -> Self:
         """A copy with *changes*; new content clears `token_count` and most of `layout`.
@@ -165,8 +192,7 @@ class Message:
         """
         if "content" in changes:
             changes.setdefault("token_count", None)
-            origin = self.layout and self.layout.partition(":")[0]
-            changes.setdefault("layout", origin)
+            changes.setdefault("layout", self._origin)
         return attrs.evolve(self, **changes)
 
     @property
@@ -192,12 +218,17 @@ def _writer(name: str) -> Callable[[Any, Any], None]:
 
 # The slots themselves: a frozen class lets nobody else write them, and going through
 # `object.__setattr__` by name costs three times as much.
-_NAMES = tuple(
-    field.name
-    for field in attrs.fields(Message)
-    if field.name not in {"id", "timestamp"}
-)
-_values_of = attrgetter(*_NAMES)
-_WRITERS = tuple(map(_writer, _NAMES))
-_set_id = _writer("id")
-_set_timestamp = _writer("timestamp")
+(
+    _set_role,
+    _set_content,
+    _set_id,
+    _set_timestamp,
+    _set_token_count,
+    _set_pinned,
+    _set_pin_scope,
+    _set_kind,
+    _set_priority,
+    _set_metadata,
+    _set_extra,
+    _set_layout,
+) = (_writer(field.name) for field in attrs.fields(Message))

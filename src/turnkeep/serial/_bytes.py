@@ -104,6 +104,8 @@ def _may_be_rounded(value: Any) -> bool:
         holder = todo.pop()
         for item in holder.values() if holder.__class__ is dict else holder:
             kind = item.__class__
+            if kind is str:
+                continue
             if kind is dict or kind is list:
                 todo.append(item)
             elif kind is float and (item >= _HUGE or item <= -_HUGE):

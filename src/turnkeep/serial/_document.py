@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from turnkeep.errors import DuplicateIdError, FormatError
@@ -59,20 +59,27 @@ def load_messages(doc: Any) -> tuple[list[Message], dict[str, Any]]:
     for key, value in rest.items():
         _check_field(key, value)
     messages: list[Message] = []
-    ids: set[str] = set()
     with paused_gc():
         try:
             for entry in entries:
-                message = load_message(entry)
-                if message.id is not None:
-                    if message.id in ids:
-                        path = f"$.messages[{len(messages)}].id"
-                        raise DuplicateIdError(message.id, path)
-                    ids.add(message.id)
-                messages.append(message)
+                messages.append(load_message(entry))  # noqa: PERF401 - place of a bad one
         except FormatError as error:
+            _demand_unique(messages)
             raise below(error, f"$.messages[{len(messages)}]") from None
+        _demand_unique(messages)
     return messages, rest
+
+
+def _demand_unique(messages: Sequence[Message]) -> None:
+    ids = [message.id for message in messages]
+    if len(set(ids)) == len(ids):
+        return
+    seen: set[str] = set()
+    for nth, identity in enumerate(ids):
+        if identity is not None:
+            if identity in seen:
+                raise DuplicateIdError(identity, f"$.messages[{nth}].id")
+            seen.add(identity)
 
 
 def migrate(doc: Any) -> dict[str, Any]:

@@ -56,14 +56,12 @@ class InTurns(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield one edit of each in alternation, then what is left of the longer."""
-        waiting = [self.first.propose(history), self.second.propose(history)]
-        while waiting:
-            for edits in tuple(waiting):
-                edit = next(edits, None)
-                if edit is None:
-                    waiting.remove(edits)
-                else:
-                    yield edit
+        ours, theirs = self.first.propose(history), self.second.propose(history)
+        for edit in ours:
+            yield edit
+            if (other := next(theirs, None)) is not None:
+                yield other
+        yield from theirs
 
 
 def at_least(

@@ -9,7 +9,16 @@ from turnkeep.model import CLEARED, Message, Thinking, ToolCall
 from turnkeep.plans import Batch, Cause, Edit, Replace
 
 from ._base import Composable, at_least
-from ._results import Found, cleared, final_results, is_ours, name_of, with_result
+from ._results import (
+    Found,
+    cleared,
+    final_results,
+    is_ours,
+    name_of,
+    notice,
+    result_at,
+    with_result,
+)
 
 PLACEHOLDER = (
     "This tool result was cleared to save room. Call the tool again if needed."
@@ -79,17 +88,21 @@ class ClearToolResults(Composable):
     ) -> Iterator[Replace]:
         """One edit a result, or, gathered, one a message with all that it loses."""
         drafts: dict[int, Message] = {}
+        content = notice(self.placeholder)
 
         def current(index: int) -> Message:
             return drafts[index] if index in drafts else history.current(index)
 
         for item in old:
-            if is_ours(item.result) and not self.clear_tool_inputs:
+            ours = is_ours(item.result)
+            if ours and not self.clear_tool_inputs:
                 continue
             message = current(item.message)
-            result = message.tool_results[item.position]
-            if not is_ours(result):
-                empty = cleared(result, self.placeholder)
+            result = result_at(message, item.position)
+            if result is not item.result:
+                ours = is_ours(result)
+            if not ours:
+                empty = cleared(result, content)
                 made = with_result(message, item.position, empty)
                 if gather:
                     drafts[item.message] = made

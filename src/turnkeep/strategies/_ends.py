@@ -8,7 +8,6 @@ from turnkeep.index import HistoryView
 from turnkeep.plans import Drop, Edit
 
 from ._base import Composable, at_least
-from ._rank import said
 
 
 @attrs.frozen
@@ -40,7 +39,7 @@ class KeepEnds(Composable):
         """Yield the turns between the ends, oldest first."""
         turns = history.turns
         start = 0
-        if turns and not any(map(said, turns[0].steps)):
+        if turns and not any(map(history.is_said, turns[0].range)):
             start = 1  # a preamble of nothing but system text
         for turn in turns[start + self.first : max(len(turns) - self.last, 0)]:
             yield Drop(turn)

@@ -6,18 +6,17 @@ from typing import Any
 from sortedcontainers import SortedKeyList
 
 from turnkeep.index import HistoryView, StepView, TurnView
-from turnkeep.model import Role
 from turnkeep.plans import Drop, Unit
 
 
-def in_rank(keys: Iterable[Any]) -> Iterator[int]:
+def in_rank(keys: Iterable[Any]) -> Iterable[int]:
     """Places of *keys*, the smallest key first, ties by place. O(n log n).
 
     Keys are numbers or tuples of them; fractions come rounded to 1e-6, so that every
     machine ranks alike.
     """
     ranks = list(keys)
-    yield from SortedKeyList(range(len(ranks)), key=ranks.__getitem__)
+    return SortedKeyList(range(len(ranks)), key=ranks.__getitem__)
 
 
 def drop_ranked(
@@ -36,8 +35,3 @@ def old_turns(history: HistoryView) -> list[TurnView]:
 def loop_steps(history: HistoryView) -> list[StepView]:
     """The steps of the current turn that may go, oldest first."""
     return [step for turn in history.turns[-1:] for step in turn.free_steps]
-
-
-def said(step: StepView) -> bool:
-    """Whether somebody speaks in a step: it is not system text."""
-    return step.role != Role.SYSTEM

@@ -8,7 +8,7 @@ from turnkeep.index import HistoryView, StepView
 from turnkeep.plans import Cause, Drop, Edit
 
 from ._base import Composable, Strategy, share
-from ._rank import loop_steps, said
+from ._rank import loop_steps
 
 
 @attrs.frozen
@@ -65,12 +65,11 @@ class KeepRecent(Composable):
     def _reserve(self, history: HistoryView) -> int:
         """The first step of the reserve."""
         room = round(self.share * history.target, 6)
-        for turn in reversed(history.turns):
-            for step in reversed(turn.steps):
-                if said(step):
-                    room -= step.tokens
-                    if room < 0:
-                        return step.index + 1
+        for step in reversed(range(history.step_count)):
+            if history.is_said(step):
+                room -= history.step_tokens(step)
+                if room < 0:
+                    return step + 1
         return 0
 
 

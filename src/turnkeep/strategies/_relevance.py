@@ -125,18 +125,16 @@ def bm25(found: Iterable[dict[int, int]], sizes: Sequence[int]) -> list[float]:
     return scores
 
 
-def with_neighbours(scores: Sequence[float]) -> list[float]:
-    """Each score with half of its better neighbour's, rounded to 1e-6.
+def with_neighbours(scores: Sequence[float]) -> list[int]:
+    """Each score with half of its better neighbour's, in millionths.
+
+    Whole numbers, so that every machine ranks alike.
 
     >>> with_neighbours([2.0, 0.0, 1.0])
-    [2.0, 1.0, 1.0]
+    [2000000, 1000000, 1000000]
     """
-    best = [0.0] * (len(scores) + 2)
-    for nth, own in enumerate(scores):
-        if own:
-            best[nth] = max(best[nth], own)
-            best[nth + 2] = own
+    better = map(max, [0.0, *scores[:-1]], [*scores[1:], 0.0])
     return [
-        round(own + NEIGHBOUR * near, 6) if own or near else 0.0
-        for own, near in zip(scores, best[1:], strict=False)
+        round(1e6 * (own + NEIGHBOUR * near))
+        for own, near in zip(scores, better, strict=False)
     ]

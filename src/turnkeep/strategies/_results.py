@@ -2,19 +2,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import attrs
-
 from turnkeep.index import HistoryView
 from turnkeep.model import (
     CLEARED,
     SHORTENED,
-    Block,
     Message,
     Text,
     ToolCall,
     ToolResult,
     mark,
     marker_of,
+    trusted_result,
 )
 
 
@@ -37,19 +35,23 @@ def final_results(history: HistoryView) -> list[Found]:
     Pinned messages are left out: nothing edits them. Costs one look at each message.
     """
     found: list[Found] = []
-    for step in history.steps:
-        indexes = step.indexes
-        if len(indexes) == 1 and not history.message(indexes[0]).tool_results:
+    step_of = history.message_steps
+    asked: dict[int, list[tuple[int, ToolCall]]] = {}
+    for index, message in enumerate(history.messages):
+        content = message.content
+        if len(content) == 1 and type(content[0]) is Text:
+            continue  # so is most of a history
+        if not history.is_shown(index):
             continue
-        calls: list[tuple[int, ToolCall]] = []
-        for index in indexes:
-            message = history.current(index)
-            calls += [(index, call) for call in message.tool_calls]
-            for position, result in enumerate(message.tool_results):
-                made, call = _called(calls, result)
-                if result.final and not history.pinned(index):
-                    found.append(Found(step.index, index, position, result, call, made))
-    found.sort(key=lambda item: (item.message, item.position))
+        step, position = step_of[index], -1
+        for block in history.current(index).content:
+            if type(block) is ToolCall:
+                asked.setdefault(step, []).append((index, block))
+            elif type(block) is ToolResult:
+                position += 1
+                made, call = _called(asked.get(step, []), block)
+                if block.final and not history.pinned(index):
+                    found.append(Found(step, index, position, block, call, made))
     return found
 
 
@@ -87,17 +89,37 @@ def is_shortened(result: ToolResult) -> bool:
     return marker_of(result.text) in (CLEARED, SHORTENED)
 
 
-def cleared(result: ToolResult, text: str) -> ToolResult:
-    """The same result saying only that its content was cleared, and *text*."""
-    return attrs.evolve(result, content=(Text(mark(CLEARED, text)),))
+def notice(text: str) -> tuple[Text]:
+    """The content of a cleared result: that it was, and *text*."""
+    return (Text(mark(CLEARED, text)),)
+
+
+def cleared(result: ToolResult, content: tuple[Text]) -> ToolResult:
+    """The same result saying nothing but a `notice`."""
+    return trusted_result(
+        result.tool_call_id,
+        content,
+        result.is_error,
+        result.pending,
+        result.interim,
+        result.tool_name,
+        result.extra,
+    )
+
+
+def result_at(message: Message, position: int) -> ToolResult:
+    """One of the results that *message* carries."""
+    only = message.content[0]
+    if len(message.content) == 1 and type(only) is ToolResult:
+        return only
+    return message.tool_results[position]
 
 
 def with_result(message: Message, position: int, result: ToolResult) -> Message:
     """*message* with another result in the place of one of its results."""
-    blocks: list[Block] = []
-    nth = -1
-    for block in message.content:
-        nth += isinstance(block, ToolResult)
-        at_it = isinstance(block, ToolResult) and nth == position
-        blocks.append(result if at_it else block)
-    return message.evolve(content=tuple(blocks))
+    if len(message.content) == 1:
+        return message.with_blocks((result,))
+    blocks = list(message.content)
+    places = [n for n, block in enumerate(blocks) if isinstance(block, ToolResult)]
+    blocks[places[position]] = result
+    return message.with_blocks(tuple(blocks))

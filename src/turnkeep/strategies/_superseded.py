@@ -12,7 +12,16 @@ from turnkeep.model import ToolCall
 from turnkeep.plans import Cause, Edit, Replace
 
 from ._base import Composable
-from ._results import Found, cleared, final_results, is_ours, name_of, with_result
+from ._results import (
+    Found,
+    cleared,
+    final_results,
+    is_ours,
+    name_of,
+    notice,
+    result_at,
+    with_result,
+)
 
 _READ = re.compile(r"(?:^|_|\b)(read|view|cat|open|get|fetch|show|list|ls)", re.ASCII)
 _WRITE = re.compile(r"(?:^|_|\b)(write|create|save|put)", re.ASCII)
@@ -50,9 +59,9 @@ class Superseded(Composable):
             reason = newest.reason(nth, item)
             if reason is not None:
                 message = history.current(item.message)
-                result = message.tool_results[item.position]
+                result = result_at(message, item.position)
                 if not is_ours(result):
-                    made = cleared(result, reason)
+                    made = cleared(result, notice(reason))
                     content = with_result(message, item.position, made)
                     yield Replace(item.message, content, Cause.CLEARED)
 
@@ -63,10 +72,12 @@ class _Newest:
     def __init__(self, found: list[Found]) -> None:
         self.texts: dict[tuple[Any, ...], int] = {}
         self.reads: dict[tuple[str, str], int] = {}
+        self.read = [_read(item) for item in found]
+        """What each of them read."""
         self.writes: dict[str, int] = {}
         for nth, item in enumerate(found):
             self.texts[_content(item)] = nth
-            read = _read(item)
+            read = self.read[nth]
             if read is not None and not item.result.is_error:
                 self.reads[read] = nth
             path = _written(item)
@@ -77,7 +88,7 @@ class _Newest:
         """Why the result *item* is no longer needed, if it is not."""
         if self.texts[_content(item)] > nth:
             return "The same text came again in a later tool result."
-        read = _read(item)
+        read = self.read[nth]
         if read is None:
             return None
         if self.reads.get(read, -1) > nth:
