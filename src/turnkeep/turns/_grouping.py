@@ -1,205 +1,13 @@
-"""Turns and steps: the only place that knows which result belongs to which call.
-
-A history comes in as one `Entry` a message: who speaks, which calls it makes, which
-results it carries. `Grouping` sorts them, as they arrive, into
-
-- **steps**, the smallest unit that may leave: one message, or one assistant message
-  with all of its calls and all of their results, wherever those stand; assistant-side
-  entries in a row count as one message;
-- **turns**: a user message and every step up to the next one. What precedes the first
-  user message is the preamble, the oldest turn.
-
-Pairing: a result belongs to the nearest earlier message that still has an unanswered
-call of its id, and in it to the first such call; a result without an id is paired by
-the tool's name. Ids repeat in real life: 49 of 200 recorded airline chats reuse one.
-
-Adding a message costs amortised constant time; nothing here walks the history twice.
-"""
-
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate, compress
-from typing import Final, NamedTuple
 
-import attrs
-
-from turnkeep.model import DISPLAY_KINDS, Message, Role, Text, ToolCall, ToolResult
-
-SYSTEM: Final = 0
-USER: Final = 1
-ASSISTANT: Final = 2
-RESULT: Final = 3
-HIDDEN: Final = 4
-"""Shown to people only: never sent, never counted, belongs to what precedes it."""
-NOTE: Final = 5
-"""A message of ours in the user's name (a picture that a tool result could not hold, a
-bridge): it opens no turn, and leaves with the step it follows."""
-
-
-class CallKey(NamedTuple):
-    """What links a call to its result."""
-
-    id: str | None
-    name: str
-
-
-class Answer(NamedTuple):
-    """What a result says about the call it answers."""
-
-    id: str | None
-    name: str | None
-    final: bool
-
-
-class Entry(NamedTuple):
-    """One message as grouping sees it."""
-
-    kind: int
-    calls: tuple[CallKey, ...] = ()
-    results: tuple[Answer, ...] = ()
-    is_summary: bool = False
-    """Whether it stands for earlier messages."""
-
-
-SUMMARY_KIND: Final = "summary"
-
-_PLAIN: Final = {
-    Role.SYSTEM: Entry(SYSTEM),
-    Role.USER: Entry(USER),
-    Role.ASSISTANT: Entry(ASSISTANT),
-    Role.TOOL_CALL: Entry(ASSISTANT),
-    Role.TOOL_RESULT: Entry(RESULT),
-}
-"""Messages of one text and nothing else: most of them."""
-
-_KINDS: Final = {
-    Role.SYSTEM: SYSTEM,
-    Role.USER: USER,
-    Role.ASSISTANT: ASSISTANT,
-    Role.TOOL_CALL: ASSISTANT,
-    Role.TOOL_RESULT: RESULT,
-}
-
-
-def entry_of(message: Message) -> Entry:
-    """How grouping sees *message*; costs its number of blocks."""
-    content = message.content
-    if len(content) == 1 and type(content[0]) is Text and message.kind is None:
-        return _PLAIN[message.role]
-    if message.kind is not None and message.kind in DISPLAY_KINDS:
-        return Entry(HIDDEN)
-    kind = _KINDS[message.role]
-    if kind == SYSTEM:
-        return Entry(SYSTEM)
-    if kind == ASSISTANT:
-        calls = [CallKey(b.id, b.name) for b in message.content if type(b) is ToolCall]
-        return Entry(ASSISTANT, tuple(calls))
-    results = tuple(
-        [
-            Answer(b.tool_call_id, b.tool_name, b.final)
-            for b in message.content
-            if type(b) is ToolResult
-        ]
-    )
-    if kind == USER and message.kind == "bridge" and not results:
-        return Entry(NOTE)
-    if kind == USER and results and len(results) == len(message.content):
-        kind = RESULT
-    return Entry(kind, (), results, message.kind == SUMMARY_KIND)
-
-
-@attrs.frozen
-class Problem:
-    """Something in the history that no provider would take as it stands."""
-
-    kind: str
-    """`orphan_result` or `duplicate_result`."""
-
-    message: int
-    """Index of the message."""
-
-    position: int
-    """Which of its results, from 0."""
-
-    call_id: str
-    """The id (or the tool's name) that was looked for."""
-
-
-class OpenCall:
-    """A call without a final result."""
-
-    __slots__ = ("answer", "id", "message", "name", "open", "position")
-
-    def __init__(self, message: int, position: int, key: CallKey) -> None:
-        """A call nobody has answered yet."""
-        self.message = message
-        self.position = position
-        self.id = key.id
-        self.name = key.name
-        self.answer: tuple[int, int] | None = None
-        """The newest result that is not final: its message and place in it."""
-        self.open = True
-
-    @property
-    def key(self) -> str:
-        """The call's id, or its name where the format has no ids."""
-        return self.id if self.id is not None else self.name
-
-    def __repr__(self) -> str:
-        """Show what it is and where it stands."""
-        return f"OpenCall({self.key!r}, message={self.message})"
-
-
-ANSWERS: Final = "turnkeep:answers"
-"""Key of a result's metadata: the id of the message whose call it answers.
-
-Set only where the call's own id is open in several messages."""
-
-
-@attrs.frozen
-class Columns:
-    """A whole history for `Grouping.from_columns`; nothing in it is shown only."""
-
-    kinds: bytearray
-    """Kind of each message; kept, not copied."""
-    call_at: Sequence[int]
-    """The messages that make calls, in order."""
-    call_ids: Sequence[list[str]]
-    """The ids of their calls."""
-    result_at: Sequence[int]
-    """The messages that carry a result, in order: one each."""
-    result_ids: Sequence[str]
-    """The ids of the calls they answer."""
-    not_final: frozenset[int]
-    """The messages whose result is not final."""
-    name_of: Callable[[int, int], str]
-    """The tool's name, by message and place of the call in it."""
-
-    def answer(self, nth: int) -> Answer:
-        """The *nth* result."""
-        final = self.result_at[nth] not in self.not_final
-        return Answer(self.result_ids[nth], None, final)
-
-    def waits(self, start: int, stop: int) -> bool:
-        """Whether one of these results is not final."""
-        return not self.not_final.isdisjoint(self.result_at[start:stop])
-
-    def answered(self) -> dict[str, list[int]]:
-        """By id, the final results that stand right behind their calls, in order."""
-        at: dict[str, list[int]] = {}
-        results = dict(zip(self.result_at, self.result_ids, strict=True))
-        for index, ids in zip(self.call_at, self.call_ids, strict=True):
-            places = range(index + 1, index + 1 + len(ids))
-            if [results.get(i) for i in places] == ids and self.not_final.isdisjoint(
-                places
-            ):
-                for place, call_id in zip(places, ids, strict=True):
-                    at.setdefault(call_id, []).append(place)
-        return at
-
+from ._calls import OpenCall, Problem, pick, take_out
+from ._columns import Columns
+from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, CallKey, Entry
 
 _BEGINS = bytes([1, 1, 1, 0, 1]) + bytes(251)
 _OPENS_TURN = bytes([0, 1]) + bytes(254)
@@ -531,13 +339,13 @@ class Grouping:
         if meant_for >= 0:
             name = answer.id if answer.id is not None else answer.name or ""
             there = [c for c in self.open_of(name) if c.message == meant_for]
-            return _pick(there, final=answer.final) if there else None
+            return pick(there, final=answer.final) if there else None
         if answer.id is None:
             return self._match_name(answer)
         stack = self._open.get(answer.id)
         if stack is None:
             return None
-        return _pick(stack, final=answer.final)
+        return pick(stack, final=answer.final)
 
     def _match_name(self, answer: Answer) -> OpenCall | None:
         if self._names is None:
@@ -554,7 +362,7 @@ class Grouping:
             return None
         while stack and not stack[-1].open:
             stack.pop()
-        return _pick(stack, final=answer.final) if stack else None
+        return pick(stack, final=answer.final) if stack else None
 
     def _close(self, call: OpenCall, index: int) -> None:
         call.open = False
@@ -562,9 +370,9 @@ class Grouping:
         if len(stack) == 1:
             del self._open[call.id]
         else:
-            _take_out(stack, call)
+            take_out(stack, call)
         if self._names is not None:
-            _take_out(self._names[call.name], call)
+            take_out(self._names[call.name], call)
             self._closed[f"\0{call.name}"] = index
         self._closed[call.id] = index
 
@@ -670,29 +478,3 @@ class Grouping:
                 continue
             return True
         return False
-
-
-def _take_out(stack: list[OpenCall], call: OpenCall) -> None:
-    """Remove *call*, which stands near the end; `list.remove` would start in front."""
-    at = len(stack) - 1
-    while stack[at] is not call:
-        at -= 1
-    del stack[at]
-
-
-def _pick(stack: Sequence[OpenCall], *, final: bool) -> OpenCall:
-    """The first fitting call of the newest message in *stack*."""
-    newest = stack[-1]
-    if len(stack) == 1:
-        return newest
-    group: list[OpenCall] = []
-    for call in reversed(stack):
-        if call.message != newest.message:
-            break
-        if call.open:
-            group.append(call)
-    group.reverse()
-    if not final:
-        # A placeholder goes to a call that has none yet.
-        return next((call for call in group if call.answer is None), group[0])
-    return group[0]

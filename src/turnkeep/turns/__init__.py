@@ -1,0 +1,54 @@
+"""Turns and steps: the only place that knows which result belongs to which call.
+
+A history comes in as one `Entry` a message: who speaks, which calls it makes, which
+results it carries. `Grouping` sorts them, as they arrive, into
+
+- **steps**, the smallest unit that may leave: one message, or one assistant message
+  with all of its calls and all of their results, wherever those stand; assistant-side
+  entries in a row count as one message;
+- **turns**: a user message and every step up to the next one. What precedes the first
+  user message is the preamble, the oldest turn.
+
+Pairing: a result belongs to the nearest earlier message that still has an unanswered
+call of its id, and in it to the first such call; a result without an id is paired by
+the tool's name. Ids repeat in real life: 49 of 200 recorded airline chats reuse one.
+
+Adding a message costs amortised constant time; nothing here walks the history twice.
+"""
+
+from ._calls import OpenCall, Problem
+from ._columns import Columns
+from ._entries import (
+    ANSWERS,
+    ASSISTANT,
+    HIDDEN,
+    NOTE,
+    RESULT,
+    SUMMARY_KIND,
+    SYSTEM,
+    USER,
+    Answer,
+    CallKey,
+    Entry,
+    entry_of,
+)
+from ._grouping import Grouping
+
+__all__ = [
+    "ANSWERS",
+    "ASSISTANT",
+    "HIDDEN",
+    "NOTE",
+    "RESULT",
+    "SUMMARY_KIND",
+    "SYSTEM",
+    "USER",
+    "Answer",
+    "CallKey",
+    "Columns",
+    "Entry",
+    "Grouping",
+    "OpenCall",
+    "Problem",
+    "entry_of",
+]

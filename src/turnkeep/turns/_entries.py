@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from turnkeep.model import DISPLAY_KINDS, Message, Role, Text, ToolCall, ToolResult
+
+SYSTEM: Final = 0
+USER: Final = 1
+ASSISTANT: Final = 2
+RESULT: Final = 3
+HIDDEN: Final = 4
+"""Shown to people only: never sent, never counted, belongs to what precedes it."""
+NOTE: Final = 5
+"""A message of ours in the user's name (a picture that a tool result could not hold, a
+bridge): it opens no turn, and leaves with the step it follows."""
+
+ANSWERS: Final = "turnkeep:answers"
+"""Key of a result's metadata: the id of the message whose call it answers.
+
+Set only where the call's own id is open in several messages."""
+
+
+class CallKey(NamedTuple):
+    """What links a call to its result."""
+
+    id: str | None
+    name: str
+
+
+class Answer(NamedTuple):
+    """What a result says about the call it answers."""
+
+    id: str | None
+    name: str | None
+    final: bool
+
+
+class Entry(NamedTuple):
+    """One message as grouping sees it."""
+
+    kind: int
+    calls: tuple[CallKey, ...] = ()
+    results: tuple[Answer, ...] = ()
+    is_summary: bool = False
+    """Whether it stands for earlier messages."""
+
+
+SUMMARY_KIND: Final = "summary"
+
+_PLAIN: Final = {
+    Role.SYSTEM: Entry(SYSTEM),
+    Role.USER: Entry(USER),
+    Role.ASSISTANT: Entry(ASSISTANT),
+    Role.TOOL_CALL: Entry(ASSISTANT),
+    Role.TOOL_RESULT: Entry(RESULT),
+}
+"""Messages of one text and nothing else: most of them."""
+
+_KINDS: Final = {
+    Role.SYSTEM: SYSTEM,
+    Role.USER: USER,
+    Role.ASSISTANT: ASSISTANT,
+    Role.TOOL_CALL: ASSISTANT,
+    Role.TOOL_RESULT: RESULT,
+}
+
+
+def entry_of(message: Message) -> Entry:
+    """How grouping sees *message*; costs its number of blocks."""
+    content = message.content
+    if len(content) == 1 and type(content[0]) is Text and message.kind is None:
+        return _PLAIN[message.role]
+    if message.kind is not None and message.kind in DISPLAY_KINDS:
+        return Entry(HIDDEN)
+    kind = _KINDS[message.role]
+    if kind == SYSTEM:
+        return Entry(SYSTEM)
+    if kind == ASSISTANT:
+        calls = [CallKey(b.id, b.name) for b in message.content if type(b) is ToolCall]
+        return Entry(ASSISTANT, tuple(calls))
+    results = tuple(
+        [
+            Answer(b.tool_call_id, b.tool_name, b.final)
+            for b in message.content
+            if type(b) is ToolResult
+        ]
+    )
+    if kind == USER and message.kind == "bridge" and not results:
+        return Entry(NOTE)
+    if kind == USER and results and len(results) == len(message.content):
+        kind = RESULT
+    return Entry(kind, (), results, message.kind == SUMMARY_KIND)
