@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -215,6 +216,22 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
 
 
+def test_parts_that_fail_leave_the_old_file(tmp_path: Path) -> None:
+    """Whatever was written of the new one is gone."""
+    path = tmp_path / "a.json"
+    serial.write_atomic(path, [b"o", memoryview(b"ld")])
+
+    def parts() -> Iterator[bytes]:
+        yield b"new"
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        serial.write_atomic(path, parts())
+
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 # Documents
 
 
@@ -346,6 +363,39 @@ def test_whatever_is_saved_is_loaded_equal(
         assert same(rest, fields)
 
 
+@given(
+    st.lists(messages_of_any_kind, max_size=5),
+    st.dictionaries(texts, json_values),
+    st.integers(1, 3),
+)
+def test_the_parts_of_a_document_are_its_bytes(
+    messages: list[Message], fields: dict[str, Any], size: int
+) -> None:
+    """However many messages a part has."""
+    fields.pop("turnkeep", None)
+    fields.pop("messages", None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_document, "_PART", size)
+
+        data = b"".join(serial.dump_parts(messages, **fields))
+
+    assert data == serial.dumps(serial.dump_messages(messages, **fields))
+
+
+def test_what_is_wrong_in_a_part_has_its_path_in_the_document() -> None:
+    """As if the document were one piece."""
+    messages = [Message.user("x")] * 300
+    messages.append(Message.user("x", token_count=math.nan))
+
+    with pytest.raises(errors.FormatError) as whole:
+        serial.dumps(serial.dump_messages(messages))
+    with pytest.raises(errors.FormatError) as parts:
+        list(serial.dump_parts(messages))
+
+    assert parts.value.path == whole.value.path == "$.messages[300].token_count"
+    assert parts.value.reason == whole.value.reason
+
+
 def test_fields_at_their_default_are_left_out() -> None:
     """Short, and readable."""
     assert serial.dump_message(Message.user("hi")) == {"role": "user", "content": "hi"}
@@ -418,9 +468,11 @@ def test_bad_documents_are_refused_with_a_path(
 def test_ids_are_unique_in_a_document() -> None:
     """The second one is named."""
     entry = {"role": "user", "id": "m"}
+    nameless = {"role": "user"}
+    serial.load_messages({"turnkeep": 1, "messages": [nameless, entry, nameless]})
 
     with pytest.raises(errors.DuplicateIdError) as caught:
-        serial.load_messages({"turnkeep": 1, "messages": [entry, entry]})
+        serial.load_messages({"turnkeep": 1, "messages": [entry, entry, "no message"]})
 
     assert (caught.value.id, caught.value.path) == ("m", "$.messages[1].id")
 

@@ -33,7 +33,7 @@ from turnkeep.model import (
     unmark,
 )
 from turnkeep.plans import Plan
-from turnkeep.serial import dumps, loads, write_atomic
+from turnkeep.serial import loads, write_atomic
 from turnkeep.stores import CallRecord, Change, Pin, Row, Snapshot, Store
 from turnkeep.strategies import Strategy
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
@@ -54,7 +54,7 @@ from ._fitting import Ask, Fitter
 from ._learning import Observation
 from ._ledger import Ledger
 from ._link import Link
-from ._saving import from_document, from_snapshot, settings_of, to_document
+from ._saving import from_document, from_snapshot, settings_of, to_document, to_parts
 from ._window import Window
 
 
@@ -1137,7 +1137,10 @@ class Conversation:
         Raises:
             OSError: The disk is full, read-only, ...; the old file is as it was.
         """
-        write_atomic(path, dumps(self.to_json()))
+        with self._lock:
+            self._load_rest()
+            parts = to_parts(self)
+        write_atomic(path, parts)
 
     @classmethod
     def load(cls, path: str | PathLike[str], **options: Any) -> Self:

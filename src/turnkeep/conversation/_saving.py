@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -12,7 +12,13 @@ from turnkeep.engine import Memory
 from turnkeep.errors import FormatError
 from turnkeep.model import Message, freeze, paused_gc, thaw
 from turnkeep.plans import Inserted
-from turnkeep.serial import dump_messages, load_messages, structure, unstructure
+from turnkeep.serial import (
+    dump_messages,
+    dump_parts,
+    load_messages,
+    structure,
+    unstructure,
+)
 from turnkeep.stores import CallRecord, Snapshot
 from turnkeep.turns import Grouping
 
@@ -96,7 +102,19 @@ _FIELDS = (
 
 def to_document(chat: Conversation) -> dict[str, Any]:
     """Everything there is to save of *chat*, as plain JSON; costs the history."""
-    ledger = chat._ledger
+    return dump_messages(chat._ledger.messages, **_fields_of(chat))
+
+
+def to_parts(chat: Conversation) -> Iterator[bytes | memoryview]:
+    """The bytes of `to_document`, made as they are asked for.
+
+    What they say is how *chat* is now, whatever becomes of it until then.
+    """
+    return dump_parts(tuple(chat._ledger.messages), **_fields_of(chat))
+
+
+def _fields_of(chat: Conversation) -> dict[str, Any]:
+    """What stands beside the messages in a document, by name."""
     fields = settings_of(chat)
     calls = [
         note.record(place)
@@ -104,12 +122,12 @@ def to_document(chat: Conversation) -> dict[str, Any]:
     ]
     if calls:
         fields["calls"] = unstructure(calls)
-    if any(count >= 0 for count in ledger.counts):
-        fields["counts"] = list(ledger.counts)
+    counts = chat._ledger.counts
+    if any(count >= 0 for count in counts):
+        fields["counts"] = list(counts)
     else:
         fields.pop("counter")
-    ordered = {name: fields[name] for name in sorted(fields)}
-    return dump_messages(ledger.messages, **ordered)
+    return {name: fields[name] for name in sorted(fields)}
 
 
 def settings_of(chat: Conversation) -> dict[str, Any]:

@@ -4,7 +4,8 @@ A document is `{"turnkeep": 1, "messages": [...], ...}`. Messages and blocks are
 by short names that outlive our class names, fields at their default are left out, and
 keys of a newer version are kept and written back. `dump_messages` and `load_messages`
 turn messages into such a document and back; `dumps` and `loads` turn a document into
-bytes and back, with the same bytes on every machine.
+bytes and back, with the same bytes on every machine; `dump_parts` gives the bytes of a
+large document one part at a time.
 """
 
 from ._bytes import MAX_BYTES, dumps, loads
@@ -12,6 +13,7 @@ from ._document import (
     MIGRATIONS,
     SCHEMA,
     dump_messages,
+    dump_parts,
     load_messages,
     migrate,
 )
@@ -31,6 +33,7 @@ __all__ = [
     "dump_block",
     "dump_message",
     "dump_messages",
+    "dump_parts",
     "dumps",
     "load_block",
     "load_message",

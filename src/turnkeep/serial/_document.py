@@ -1,16 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from turnkeep.errors import DuplicateIdError, FormatError
 from turnkeep.model import Message, paused_gc
 
+from ._bytes import dumps
 from ._dump import dump_message
 from ._load import below, frozen, load_message, wrong
 
 SCHEMA = 1
 """The schema version that this release writes."""
+
+_PART = 256
+# Messages that are turned into bytes at a time: few enough for the processor's cache.
+
+_END = b"]}"
 
 MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """By schema version: what turns a document of that version into one of the next.
@@ -40,6 +46,33 @@ def dump_messages(
     with paused_gc():
         dumped = [dump_message(message) for message in messages]
     return {"turnkeep": SCHEMA, **document_fields, "messages": dumped}
+
+
+def dump_parts(
+    messages: Sequence[Message], **document_fields: Any
+) -> Iterator[bytes | memoryview]:
+    """The bytes of `dumps(dump_messages(messages, ...))`, one part after the other.
+
+    No more than a part (256 messages) is held in memory at a time. Fields are checked
+    when the first part is asked for. Arguments and errors as of `dump_messages` and
+    `dumps`.
+    """
+    envelope = dumps(dump_messages((), **document_fields))
+    yield envelope[: -len(_END)]
+    for start in range(0, len(messages), _PART):
+        try:
+            with paused_gc():
+                # In two lists, as deep as they stand in a document.
+                part = [[dump_message(m) for m in messages[start : start + _PART]]]
+                data = dumps(part)
+        except FormatError as error:
+            nth, _, rest = error.path.removeprefix("$[0][").partition("]")
+            path = f"$.messages[{start + int(nth)}]{rest}"
+            raise FormatError(error.reason, path) from None
+        if start:
+            yield b","
+        yield memoryview(data)[2:-2]
+    yield _END
 
 
 def load_messages(doc: Any) -> tuple[list[Message], dict[str, Any]]:

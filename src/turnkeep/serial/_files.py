@@ -4,15 +4,19 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
+def write_atomic(
+    path: str | os.PathLike[str], data: bytes | Iterable[bytes | memoryview]
+) -> None:
     """Write a file so that a crash leaves the old content or the new, never a mix.
 
     A temporary file in the same folder is written, synced to disk and renamed; then the
     folder is synced, so that the rename itself survives. A new file gets mode 0600, an
-    existing one keeps its own. A symbolic link is followed.
+    existing one keeps its own. A symbolic link is followed. Data may come in parts; an
+    error on the way to one leaves the old content, too.
 
     Raises:
         OSError: The disk is full, read-only, ...; the old file is as it was.
@@ -27,7 +31,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     )
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
