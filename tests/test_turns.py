@@ -21,6 +21,9 @@ from turnkeep.formats import get_format
 from turnkeep.model import Message, Text, ToolCall, ToolResult
 from turnkeep.turns import (
     ASSISTANT,
+    CALL,
+    MANY_CALLS,
+    OPEN_RESULT,
     RESULT,
     USER,
     Answer,
@@ -28,6 +31,7 @@ from turnkeep.turns import (
     Columns,
     Grouping,
     entry_of,
+    group_columns,
 )
 from turnkeep.turns import Entry as Row
 
@@ -286,17 +290,19 @@ def columns_of(chat: list[Entry]) -> Columns:
     """A chat as columns, by way of the rows."""
     openai = get_format("openai")
     rows = [entry_of(m) for e in chat for m in openai.decode(e)]
-    calls = [(i, row.calls) for i, row in enumerate(rows) if row.calls]
-    results = [(i, row.results[0]) for i, row in enumerate(rows) if row.results]
     return Columns(
-        bytearray(row.kind for row in rows),
-        [i for i, _ in calls],
-        [[key.id or "" for key in keys] for _, keys in calls],
-        [i for i, _ in results],
-        [answer.id or "" for _, answer in results],
-        frozenset(i for i, answer in results if not answer.final),
-        lambda index, position: rows[index].calls[position].name,
+        bytes(map(code_of, rows)),
+        [key.id or "" for row in rows if len(row.calls) < 31 for key in row.calls],
+        [answer.id or "" for row in rows for answer in row.results],
+        lambda index: list(rows[index].calls),
     )
+
+
+def code_of(row: Row) -> int:
+    """The byte that stands for a message."""
+    if row.results:
+        return RESULT if row.results[0].final else OPEN_RESULT
+    return min(row.kind + CALL * len(row.calls), MANY_CALLS)
 
 
 def state_of(grouping: Grouping) -> dict[str, object]:
@@ -304,7 +310,7 @@ def state_of(grouping: Grouping) -> dict[str, object]:
     state = {
         name: getattr(grouping, name)
         for name in Grouping.__slots__
-        if name not in ("_open", "_names", "_columns", "_answered", "_closed")
+        if name not in ("_open", "_names", "_closed")
     }
     state["open"] = [(c.message, c.position, c.answer) for c in grouping.open_calls]
     return state
@@ -314,8 +320,8 @@ def state_of(grouping: Grouping) -> dict[str, object]:
 def test_columns_always_group_as_rows_do(chat: list[Entry], split: int) -> None:
     """All at once, or the first part at once and the rest one by one."""
     whole = group(chat)
-    at_once = Grouping.from_columns(columns_of(chat))
-    in_part = Grouping.from_columns(columns_of(chat[:split]))
+    at_once = group_columns(columns_of(chat))
+    in_part = group_columns(columns_of(chat[:split]))
     for entry in chat[split:]:
         (message,) = get_format("openai").decode(entry)
         in_part.add(entry_of(message))

@@ -21,6 +21,7 @@ that after the whole assistant turn, or anywhere behind the call."""
 Order: TypeAlias = Sequence[int | Inserted]
 
 _ALIKE = re.compile(rb"(.)\1*", re.DOTALL)
+_KEPT = re.compile(rb"\0+")
 
 
 def kept_indexes(history: History, dropped: bytearray | None) -> Sequence[int]:
@@ -29,20 +30,20 @@ def kept_indexes(history: History, dropped: bytearray | None) -> Sequence[int]:
     total = len(grouping)
     if dropped is None:
         return range(total)
-    first, step_of = grouping.first, grouping.step_of
+    first = grouping.first
     indexes: list[int] = []
     strays: list[int] = []
-    for match in _ALIKE.finditer(bytes(dropped)):
-        if dropped[match.start()]:
-            continue
+    for match in _KEPT.finditer(dropped):
         start, stop = match.span()
         end = first[stop] if stop < len(first) else total
-        indexes.extend(i for i in range(first[start], end) if not dropped[step_of[i]])
-        if grouping.late:
-            for step in range(start, stop):
-                late = grouping.late.get(step)
-                if late:
-                    strays.extend(i for i in late if i >= end)
+        span = range(first[start], end)
+        if not grouping.late:
+            indexes.extend(span)
+            continue
+        step_of = grouping.step_of
+        indexes.extend(i for i in span if not dropped[step_of[i]])
+        for step in range(start, stop):
+            strays.extend(i for i in grouping.late.get(step, ()) if i >= end)
     if strays:
         indexes = sorted({*indexes, *strays})
     return indexes

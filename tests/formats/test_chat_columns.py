@@ -13,7 +13,7 @@ from tests.paths import read_corpus
 from tests.test_turns import state_of
 from turnkeep.formats import get_format
 from turnkeep.formats._chat_columns import sketch_chat
-from turnkeep.turns import Grouping, entry_of
+from turnkeep.turns import Grouping, entry_of, group_columns
 
 ODD: list[dict[str, Any]] = [
     {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}]},
@@ -42,7 +42,7 @@ def agrees(entries: list[Any]) -> bool:
     sketch = sketch_chat(entries)
     if sketch is None:
         return False
-    assert state_of(Grouping.from_columns(sketch.columns)) == state_of(decoded(entries))
+    assert state_of(group_columns(sketch.columns)) == state_of(decoded(entries))
     assert dict(sketch.ids) == {n: e["id"] for n, e in enumerate(entries) if "id" in e}
     return True
 

@@ -1,162 +1,175 @@
 """The columns of a long chat, read without decoding its messages.
 
-Each step below is one pass in C where a loop in Python would cost several times as
-much, over a few hundred messages at a time, so that they stay in the processor's cache.
-Whatever is unusual is left to the ordinary way, which decodes every message and names
-what is wrong with it.
+One pass looks at every entry as little as it can; texts are looked at together
+afterwards, in C. Whatever is unusual is left to the ordinary way, which decodes every
+message and names what is wrong with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain, compress, repeat
-from operator import and_, gt, is_, itemgetter, or_
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
-from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, Columns
+from turnkeep.turns import (
+    ASSISTANT,
+    CALL,
+    MANY_CALLS,
+    OPEN_RESULT,
+    RESULT,
+    SYSTEM,
+    USER,
+    CallKey,
+    Columns,
+)
 
 from ._base import Sketch
 from ._shape import MARKS, ResultText
 
-_KINDS = {
-    "system": SYSTEM,
-    "developer": SYSTEM,
-    "user": USER,
-    "assistant": ASSISTANT,
-    "tool": RESULT,
-}
-_IS_ASSISTANT = bytes(kind == ASSISTANT for kind in range(256))
-_IS_USER = bytes(kind == USER for kind in range(256))
-_IS_RESULT = bytes(kind == RESULT for kind in range(256))
+_SYSTEMS = ("system", "developer")
+_ONE_CALL = ASSISTANT + CALL
 _TEXT = frozenset({str})
-_DICT = frozenset({dict})
-_CONTENT = frozenset({str, list, type(None)})
-_CHUNK = 512
-_NONE = type(None)
-_ASSISTANTS = frozenset({ASSISTANT})
-_role = itemgetter("role")
-_content = itemgetter("content")
+_NO_CONTENT: Any = object()
 
 
 def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
     """What a long list of OpenAI-style chat messages says without decoding them.
 
-    None where one is not ordinary. Linear, about 0.2 microseconds a message.
+    None where one is not ordinary. Linear, about 0.12 microseconds a message.
     """
     reader = _Reader(entries)
     try:
-        for start in range(0, len(entries), _CHUNK):
-            if not reader.read(start):
-                return None
+        if not reader.read():
+            return None
     except (KeyError, TypeError, AttributeError, IndexError):
         return None
     return Sketch(
         Columns(
-            reader.kinds,
-            reader.call_at,
-            reader.call_ids,
-            reader.result_at,
-            reader.result_ids,
-            frozenset(reader.not_final),
-            reader.name_of,
+            bytes(reader.codes), reader.call_ids, reader.result_ids, reader.keys_of
         ),
         reader.ids,
     )
 
 
 class _Reader:
-    """Fills the columns, a few hundred messages at a time."""
+    """Fills the columns."""
 
     def __init__(self, entries: Sequence[Any]) -> None:
         self.entries = entries
-        self.kinds = bytearray()
-        self.call_at: list[int] = []
-        self.call_ids: list[list[str]] = []
-        self.result_at: list[int] = []
+        self.codes = bytearray()
+        self.call_ids: list[str] = []
         self.result_ids: list[str] = []
-        self.not_final: list[int] = []
         self.ids: list[tuple[int, Any]] = []
+        self.asked: list[Any] = []
+        """What users said."""
+        self.told: list[Any] = []
+        """What tools answered."""
 
-    def read(self, start: int) -> bool:
-        """Read the messages from *start* on; whether all of them are ordinary."""
-        entries = self.entries[start : start + _CHUNK]
-        if set(map(type, entries)) != _DICT:
-            return False
-        kinds = bytes(map(_KINDS.__getitem__, map(_role, entries)))
-        try:
-            contents = list(map(_content, entries))
-        except KeyError:  # messages with calls may have none
-            contents = [entry.get("content") for entry in entries]
-        found = set(map(type, contents))
-        if not found <= _CONTENT:
-            return False
-        asked: Iterable[Any] = compress(contents, kinds.translate(_IS_USER))
-        if list in found:
-            asked = (content for content in asked if type(content) is str)
-        if any(map(str.startswith, asked, repeat(MARKS))):
-            # One of our own messages: only decoding tells which.
-            return False
-        self.kinds += kinds
-        # Two keys, one of them content: nothing else to look at.
-        more = bytes(map(gt, map(len, entries), repeat(2)))
-        if _NONE in found:
-            blank = bytes(map(is_, contents, repeat(None)))
-            if set(compress(kinds, blank)) != _ASSISTANTS:
+    def read(self) -> bool:
+        """Read the messages; whether all of them are ordinary."""
+        return (
+            self._read_entries()
+            and self._read_questions()
+            and self._read_results()
+            and set(map(type, self.call_ids)) <= _TEXT
+            and set(map(type, self.result_ids)) <= _TEXT
+        )
+
+    def _read_entries(self) -> bool:
+        # Written out as one loop over local names: a call for each message would cost
+        # as much as all that is done here.
+        codes: list[int] = []
+        put, ask, tell = codes.append, self.asked.append, self.told.append
+        want, got = self.call_ids.append, self.result_ids.append
+        for entry in self.entries:
+            if type(entry) is not dict:
                 return False
-            more = bytes(map(or_, more, blank))
-        if 1 not in more:
-            return RESULT not in kinds
-        places = range(len(entries))
-        self.ids += [
-            (start + nth, entries[nth]["id"])
-            for nth in compress(places, more)
-            if "id" in entries[nth]
-        ]
-        calling = map(and_, more, kinds.translate(_IS_ASSISTANT))
-        return self._read_calls(
-            start, entries, list(compress(places, calling))
-        ) and self._read_results(start, entries, contents, kinds)
-
-    def _read_calls(
-        self, start: int, entries: Sequence[Any], assistants: Sequence[int]
-    ) -> bool:
-        if [n for n in assistants if "function_call" in entries[n]]:
-            return False
-        made = [entries[n].get("tool_calls") for n in assistants]
-        # Most messages with calls have one: no inner loop for them.
-        ids = [
-            [calls[0]["id"]] if len(calls) == 1 else [call["id"] for call in calls]
-            for calls in made
-            if calls
-        ]
-        self.call_at += [start + n for n in compress(assistants, made)]
-        self.call_ids += ids
-        return set(map(type, chain.from_iterable(ids))) <= _TEXT
-
-    def _read_results(
-        self,
-        start: int,
-        entries: Sequence[Any],
-        contents: Sequence[Any],
-        kinds: bytes,
-    ) -> bool:
-        results = list(compress(range(len(entries)), kinds.translate(_IS_RESULT)))
-        ids = [entries[n]["tool_call_id"] for n in results]
-        self.result_at += [start + n for n in results]
-        self.result_ids += ids
-        for n in results:
-            content = contents[n]
-            if type(content) is not str:
+            role, usual = entry["role"], 2
+            if role == "assistant":
+                content = entry.get("content")
+                if type(content) is not str and type(content) is not list:
+                    if content is not None:
+                        return False
+                    usual = 1
+                if len(entry) == 2 == usual:
+                    put(ASSISTANT)
+                    continue
+                if "function_call" in entry:
+                    return False
+                calls = entry.get("tool_calls")
+                if not calls:
+                    put(ASSISTANT)
+                elif len(calls) == 1:
+                    want(calls[0]["id"])
+                    put(_ONE_CALL)
+                else:
+                    put(self._several(calls))
+            elif role == "tool":
+                got(entry["tool_call_id"])
+                tell(entry["content"])
+                put(RESULT)
+                usual = 3
+            elif role == "user":
+                ask(entry["content"])
+                put(USER)
+            elif role in _SYSTEMS:
+                content = entry["content"]
+                if type(content) is not str and type(content) is not list:
+                    return False
+                put(SYSTEM)
+            else:
                 return False
-            if content.startswith(MARKS):
-                read = ResultText.read(content)
+            if len(entry) > usual and "id" in entry:
+                self.ids.append((len(codes) - 1, entry["id"]))
+        self.codes += bytes(codes)
+        return True
+
+    def _several(self, calls: Sequence[Any]) -> int:
+        """Note the ids of several calls; the code of their message."""
+        ids = [call["id"] for call in calls]
+        code = ASSISTANT + CALL * len(ids)
+        if code < MANY_CALLS:
+            self.call_ids += ids
+            return code
+        if not set(map(type, ids)) <= _TEXT:
+            raise TypeError
+        return MANY_CALLS
+
+    def _read_questions(self) -> bool:
+        """Whether users speak themselves: only decoding tells what ours are."""
+        asked = self.asked
+        if {*map(type, asked)} <= _TEXT:
+            # `removeprefix` gives the very same text where there is no such prefix.
+            return list(map(str.removeprefix, asked, repeat(MARKS))) == asked
+        return not any(map(_may_be_ours, asked))
+
+    def _read_results(self) -> bool:
+        told = self.told
+        if not {*map(type, told)} <= _TEXT:
+            return False
+        if list(map(str.removeprefix, told, repeat(MARKS))) == told:
+            return True
+        at = -1
+        for text in told:
+            at = self.codes.find(RESULT, at + 1)
+            if text.startswith(MARKS):
+                read = ResultText.read(text)
                 if read.pending or read.interim:
-                    self.not_final.append(start + n)
-        return set(map(type, ids)) <= _TEXT
+                    self.codes[at] = OPEN_RESULT
+        return True
 
-    def name_of(self, index: int, position: int) -> str:
-        """The tool of a call."""
-        call = self.entries[index]["tool_calls"][position]
-        part = call.get("function") or call.get("custom")
-        name: str = part["name"]
-        return name
+    def keys_of(self, index: int) -> list[CallKey]:
+        """The calls of a message."""
+        return [
+            CallKey(call["id"], (call.get("function") or call.get("custom"))["name"])
+            for call in self.entries[index]["tool_calls"]
+        ]
+
+
+def _may_be_ours(content: Any) -> bool:
+    """Whether what a user said may be a message of ours, or is malformed."""
+    if type(content) is list:
+        first = content[0] if content else None
+        content = first.get("text") if type(first) is dict else None
+        return type(content) is str and content.startswith(MARKS)
+    return type(content) is not str or content.startswith(MARKS)

@@ -10,7 +10,7 @@ from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.model import Message, PinScope, ToolResult, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ANSWERS, ASSISTANT, Grouping, entry_of
+from turnkeep.turns import ANSWERS, ASSISTANT, Grouping, entry_of, group_columns
 
 from ._base import Envelope, Format, Sketch, Sketching
 from ._neighbours import joiner_of
@@ -110,7 +110,7 @@ class ListSource:
             self.grouping = self._decode_all()
         else:
             self._ids = self._take_ids(sketch.ids)
-            self.grouping = Grouping.from_columns(sketch.columns)
+            self.grouping = group_columns(sketch.columns)
 
     def _take_ids(self, found: Iterable[tuple[int, Any]]) -> dict[str, int]:
         """The entries that have an id of their own, by it."""

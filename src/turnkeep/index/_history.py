@@ -200,7 +200,7 @@ class History:
         message = Message.tool_result(
             call.id, self.rules.stand_in_text, pending=True, tool_name=call.name
         )
-        step = self.grouping.step_of[call.message]
+        step = self.grouping.step_at(call.message)
         cost = self.source.cost(message)
         self._stand_ins.setdefault(step, []).append((call, message, cost))
 
@@ -280,7 +280,7 @@ class History:
             held[step] = Cause.SYSTEM
         turns: set[int] = set()
         for index, scope in sorted(rules.pins.items()):
-            step = grouping.step_of[index]
+            step = grouping.step_at(index)
             held.setdefault(step, Cause.PINNED)
             if scope == "turn":
                 turns.add(grouping.turn_of(step))
@@ -294,7 +294,7 @@ class History:
                 held.setdefault(last, Cause.PINNED)
             soft.update(steps)
         for call in self.pending:
-            step = grouping.step_of[call.message]
+            step = grouping.step_at(call.message)
             held.setdefault(step, Cause.PENDING)
             question = grouping.question_of(grouping.turn_of(step))
             if question is not None:
@@ -358,7 +358,7 @@ class History:
         # bytes.find: systems are few and histories long.
         at = kinds.find(SYSTEM)
         while at >= 0:
-            found.append(grouping.step_of[at])
+            found.append(grouping.step_at(at))
             at = kinds.find(SYSTEM, at + 1)
         return found
 

@@ -16,8 +16,9 @@ the tool's name. Ids repeat in real life: 49 of 200 recorded airline chats reuse
 Adding a message costs amortised constant time; nothing here walks the history twice.
 """
 
+from ._at_once import group_columns
 from ._calls import OpenCall, Problem
-from ._columns import Columns
+from ._columns import CALL, MANY_CALLS, OPEN_RESULT, Columns
 from ._entries import (
     ANSWERS,
     ASSISTANT,
@@ -37,8 +38,11 @@ from ._grouping import Grouping
 __all__ = [
     "ANSWERS",
     "ASSISTANT",
+    "CALL",
     "HIDDEN",
+    "MANY_CALLS",
     "NOTE",
+    "OPEN_RESULT",
     "RESULT",
     "SUMMARY_KIND",
     "SYSTEM",
@@ -51,4 +55,5 @@ __all__ = [
     "OpenCall",
     "Problem",
     "entry_of",
+    "group_columns",
 ]

@@ -1,26 +1,18 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable
-from itertools import accumulate, compress
 
 from ._calls import OpenCall, Problem, pick, take_out
-from ._columns import Columns
-from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, CallKey, Entry
-
-_BEGINS = bytes([1, 1, 1, 0, 1]) + bytes(251)
-_OPENS_TURN = bytes([0, 1]) + bytes(254)
-_TWO_ASSISTANTS = bytes([ASSISTANT, ASSISTANT])
+from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, Entry
 
 
 class Grouping:
     """Messages sorted into steps and turns, as they arrive. Columns, not objects."""
 
     __slots__ = (
-        "_answered",
         "_closed",
-        "_columns",
         "_names",
         "_open",
         "_place",
@@ -65,8 +57,6 @@ class Grouping:
         self._open: dict[str | None, list[OpenCall]] = {}
         self._closed: dict[str | None, int] = {}
         """By id, the result that closed a call of it last."""
-        self._columns: Columns | None = None
-        self._answered: dict[str, list[int]] | None = None
         self._names: dict[str, list[OpenCall]] | None = None
         self._run = -1  # the step whose assistant entries may still go on
         self._place = -1  # the call message whose unbroken results we are in
@@ -74,144 +64,10 @@ class Grouping:
         for entry in entries:
             self.add(entry)
 
-    @classmethod
-    def from_columns(cls, columns: Columns) -> Grouping:
-        """Group a whole history at once; the same as adding each of its messages.
-
-        Most calls of most histories are answered in full by the results right behind
-        them. Those need no bookkeeping, so only the others go through the pairing.
-        """
-        made = cls()
-        made.kinds = columns.kinds
-        if not columns.kinds:
-            return made
-        made._columns = columns
-        carriers, twins = made._pair_columns(columns)
-        starts = columns.kinds.translate(_BEGINS)
-        at = columns.kinds.find(_TWO_ASSISTANTS)
-        while at >= 0:
-            starts[at + 1] = 0
-            at = columns.kinds.find(_TWO_ASSISTANTS, at + 1)
-        for problem in made.problems:
-            starts[problem.message] = problem.message not in twins
-        made._number_steps(starts)
-        made._seat_strays(carriers, twins)
-        made._set_places(columns, carriers)
-        return made
-
-    def _pair_columns(self, columns: Columns) -> tuple[dict[int, int], dict[int, int]]:
-        """Pair what is not answered on the spot.
-
-        Returns:
-            The call's message of each such result, and for each result too many the
-            final result that came first.
-        """
-        call_at, call_ids = columns.call_at, columns.call_ids
-        result_at, result_ids = columns.result_at, columns.result_ids
-        carriers: dict[int, int] = {}
-        twins: dict[int, int] = {}
-        total, nth = len(result_at), 0
-
-        def seat(index: int, answer: Answer) -> None:
-            call = self._match(answer)
-            if call is None:
-                known = self._closed_before(answer.id, index)
-                if known is not None:
-                    twins[index] = known
-                kind = "orphan_result" if known is None else "duplicate_result"
-                self.problems.append(Problem(kind, index, 0, answer.id or ""))
-                return
-            carriers[index] = call.message
-            if call.answer is not None:
-                self.superseded[call.answer] = index
-            call.answer = (index, 0)
-            if answer.final:
-                self._close(call, index)
-
-        for index, ids in zip(call_at, call_ids, strict=True):
-            while nth < total and result_at[nth] < index:
-                seat(result_at[nth], columns.answer(nth))
-                nth += 1
-            stop = nth + len(ids)
-            if (
-                stop <= total
-                and result_at[stop - 1] == index + len(ids)
-                and result_ids[nth:stop] == ids
-                and not (columns.not_final and columns.waits(nth, stop))
-            ):
-                nth = stop
-                continue
-            for position, call_id in enumerate(ids):
-                key = CallKey(call_id, columns.name_of(index, position))
-                self._register(OpenCall(index, position, key))
-        while nth < total:
-            seat(result_at[nth], columns.answer(nth))
-            nth += 1
-        return carriers, twins
-
-    def _number_steps(self, starts: bytearray) -> None:
-        kinds, total = self.kinds, len(self.kinds)
-        self.first = array("i", compress(range(total), starts))
-        steps = len(self.first)
-        opens = bytearray(compress(kinds, starts)).translate(_OPENS_TURN)
-        opens[0] = 1
-        self.turn_first = array("i", compress(range(steps), opens))
-        # From a list, because an array that grows item by item takes twice as long.
-        self.step_of = array("i", list(accumulate(starts, initial=-1)))[1:]
-
-    def _seat_strays(self, carriers: dict[int, int], twins: dict[int, int]) -> None:
-        """Give the results that were not answered on the spot to their steps."""
-        step_of = self.step_of
-        misfits = {problem.message for problem in self.problems}
-        for index in sorted((*carriers, *twins)):
-            carrier = carriers.get(index)
-            step = step_of[twins[index] if carrier is None else carrier]
-            if step_of[index] != step:
-                step_of[index] = step
-            if bisect_right(self.first, index) - 1 != step:
-                self.late.setdefault(step, []).append(index)
-            if carrier is None:
-                continue
-            before = index - 1
-            if before != carrier and (
-                carriers.get(before) != carrier or before in self.displaced
-            ):
-                self.displaced[index] = carrier
-            if (
-                step_of[before] != step
-                or before in misfits
-                or before in self.displaced_run
-            ):
-                self.displaced_run.add(index)
-
-    def _set_places(self, columns: Columns, carriers: dict[int, int]) -> None:
-        """Leave the marks that `add` goes on from."""
-        kinds, last = self.kinds, len(self.kinds) - 1
-        step = self.step_of[last]
-        if kinds[last] == ASSISTANT:
-            self._run = self._run_results = step
-            if columns.call_at and columns.call_at[-1] == last:
-                self._place = last
-        elif kinds[last] == RESULT and not (
-            self.problems and self.problems[-1].message == last
-        ):
-            if last not in self.displaced_run:
-                self._run_results = step
-            if last not in self.displaced:
-                self._place = carriers.get(last, kinds.rfind(ASSISTANT))
-
     def _closed_before(self, call_id: str | None, index: int) -> int | None:
         """The result, before *index*, that closed a call of that id last."""
-        known = self._closed.get(call_id)
-        if self._columns is not None:
-            if self._answered is None:
-                # Only histories with misfits pay for this index.
-                self._answered = self._columns.answered()
-            places = self._answered.get(call_id or "", ())
-            at = bisect_left(places, index)
-            if at and (known is None or places[at - 1] > known):
-                known = places[at - 1]
-        return known
+        del index  # messages are added in their order
+        return self._closed.get(call_id)
 
     def __len__(self) -> int:
         """Number of messages."""
@@ -415,6 +271,10 @@ class Grouping:
         """Number of turns, the preamble included."""
         return len(self.turn_first)
 
+    def step_at(self, index: int) -> int:
+        """The step of a message: for a few of them, where `step_of` may be long."""
+        return self.step_of[index]
+
     def turn_of(self, step: int) -> int:
         """The turn of a step. Logarithmic."""
         return bisect_right(self.turn_first, step) - 1
@@ -428,10 +288,12 @@ class Grouping:
     def members(self, step: int) -> list[int]:
         """The messages of a step, in order; costs their number and what is between."""
         last = step + 1 == len(self.first)
-        stop = len(self.step_of) if last else self.first[step + 1]
+        stop = len(self.kinds) if last else self.first[step + 1]
         start = self.first[step]
         if stop - start == 1 and step not in self.late:
             return [start]
+        if not self.late:
+            return list(range(start, stop))
         step_of = self.step_of
         inside = [i for i in range(start, stop) if step_of[i] == step]
         return inside + self.late.get(step, [])
@@ -451,7 +313,7 @@ class Grouping:
         kinds, index = self.kinds, len(self.kinds) - 1
         while index >= 0 and kinds[index] == HIDDEN:
             index -= 1
-        return self.step_of[index] if index >= 0 else None
+        return self.step_at(index) if index >= 0 else None
 
     def needs_stand_in(self, call: OpenCall, *, per_message: bool = True) -> bool:
         """Whether an open call cannot be sent bare.
@@ -468,13 +330,13 @@ class Grouping:
         """
         if call.answer is not None:
             return False
-        step = self.step_of[call.message]
-        kinds, step_of = self.kinds, self.step_of
+        step = self.step_at(call.message)
+        kinds, step_of = self.kinds, self.step_at
         for index in range(call.message + 1, len(kinds)):
             kind = kinds[index]
-            if kind == HIDDEN or (kind == RESULT and step_of[index] == step):
+            if kind == HIDDEN or (kind == RESULT and step_of(index) == step):
                 continue
-            if kind == ASSISTANT and step_of[index] == step and not per_message:
+            if kind == ASSISTANT and step_of(index) == step and not per_message:
                 continue
             return True
         return False
