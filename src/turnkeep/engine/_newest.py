@@ -69,9 +69,9 @@ class NewestEnd:
                 return total, step + 1
             total += tokens(step)
         fixed = {*self.case.history.held, *self.case.history.soft}
-        stop = grouping.turn_first[current]
+        stop = grouping.steps_of(current).start
         for turn in range(current - 1, -1, -1):
-            start, size = grouping.turn_first[turn], 0
+            start, size = grouping.steps_of(turn).start, 0
             for step in range(stop - 1, start - 1, -1):
                 if step not in fixed:
                     size += tokens(step)
