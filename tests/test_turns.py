@@ -1,7 +1,10 @@
 """Tests for `turnkeep.turns`."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,10 +33,13 @@ from turnkeep.turns import (
     CallKey,
     Columns,
     Grouping,
+    _columns,
+    _marks,
     entry_of,
     group_columns,
 )
 from turnkeep.turns import Entry as Row
+from turnkeep.turns._marks import Marks
 
 
 def group(chat: list[Entry]) -> Grouping:
@@ -316,20 +322,81 @@ def state_of(grouping: Grouping) -> dict[str, object]:
     return state
 
 
-@given(chats(broken=True, max_length=20), st.integers(0, 20))
-def test_columns_always_group_as_rows_do(chat: list[Entry], split: int) -> None:
+def answers_of(grouping: Grouping) -> dict[str, object]:
+    """What a grouping says when asked about one step, turn or message at a time."""
+    steps, turns = range(grouping.steps), range(grouping.turns)
+    return {
+        "step": [grouping.step_at(i) for i in range(len(grouping))],
+        "turn": [grouping.turn_of(s) for s in steps],
+        "steps": [grouping.steps_of(t) for t in turns],
+        "questions": [grouping.question_of(t) for t in turns],
+        "asks": [grouping.is_question(s) for s in steps],
+        "members": [grouping.members(s) for s in steps],
+        "spans": [grouping.span(s, grouping.steps) for s in steps],
+        "newest": grouping.newest,
+        "bare": [grouping.needs_stand_in(call) for call in grouping.open_calls],
+        "run": [
+            grouping.needs_stand_in(call, per_message=False)
+            for call in grouping.open_calls
+        ],
+    }
+
+
+@contextlib.contextmanager
+def in_blocks_of(size: int) -> Iterator[None]:
+    """Look at columns in blocks of *size*, so that short histories have several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_columns, "_BLOCK", size)
+        patch.setattr(_marks, "_BLOCK", size)
+        patch.setattr(_marks, "_MANY", 3 * size)
+        yield
+
+
+@given(chats(broken=True, max_length=20), st.integers(0, 20), st.integers(1, 9))
+def test_columns_always_group_as_rows_do(
+    chat: list[Entry], split: int, block: int
+) -> None:
     """All at once, or the first part at once and the rest one by one."""
     whole = group(chat)
-    at_once = group_columns(columns_of(chat))
-    in_part = group_columns(columns_of(chat[:split]))
-    for entry in chat[split:]:
-        (message,) = get_format("openai").decode(entry)
-        in_part.add(entry_of(message))
+    with in_blocks_of(block):
+        at_once = group_columns(columns_of(chat))
+        in_part = group_columns(columns_of(chat[:split]))
+        for entry in chat[split:]:
+            (message,) = get_format("openai").decode(entry)
+            in_part.add(entry_of(message))
 
-    assert state_of(at_once) == state_of(whole)
-    assert state_of(in_part) == state_of(whole)
-    for call_id in ("a", "b", "c", "z"):
-        assert at_once.was_closed(call_id) == whole.was_closed(call_id)
+        for grouping in (at_once, in_part):
+            assert answers_of(grouping) == answers_of(whole)
+            assert state_of(grouping) == state_of(whole)
+            assert answers_of(grouping) == answers_of(whole)
+        for call_id in ("a", "b", "c", "z"):
+            assert at_once.was_closed(call_id) == whole.was_closed(call_id)
+
+
+@given(
+    st.lists(st.booleans(), max_size=60).map(bytearray), st.data(), st.integers(1, 9)
+)
+def test_marks_always_count_right(
+    flags: bytearray, data: st.DataObject, block: int
+) -> None:
+    """Asked about one place, or all of them, in any order."""
+    places = [i for i, flag in enumerate(flags) if flag]
+    with in_blocks_of(block):
+        marks = Marks(flags)
+        numbers = range(marks.total)
+
+        asked = (
+            data.draw(st.lists(st.sampled_from(numbers), max_size=40))
+            if numbers
+            else []
+        )
+        assert marks.total == len(places)
+        assert [marks.nth(n) for n in asked] == [places[n] for n in asked]
+        assert [marks.before(i) for i in range(len(flags) + 1)] == [
+            sum(flags[:i]) for i in range(len(flags) + 1)
+        ]
+        assert list(marks.places()) == places
+        assert [marks.nth(n) for n in numbers] == places
 
 
 def test_grouping_is_linear() -> None:

@@ -99,6 +99,8 @@ def held_besides(
         demands: What the provider demands.
     """
     more: list[int] = []
+    if not demands.system_between and not demands.core:
+        return more
     kinds, first = grouping.kinds, grouping.first
     if demands.system_between:
         lead = 0

@@ -30,20 +30,18 @@ def kept_indexes(history: History, dropped: bytearray | None) -> Sequence[int]:
     total = len(grouping)
     if dropped is None:
         return range(total)
-    first = grouping.first
     indexes: list[int] = []
     strays: list[int] = []
     for match in _KEPT.finditer(dropped):
         start, stop = match.span()
-        end = first[stop] if stop < len(first) else total
-        span = range(first[start], end)
+        span = grouping.span(start, stop)
         if not grouping.late:
             indexes.extend(span)
             continue
         step_of = grouping.step_of
         indexes.extend(i for i in span if not dropped[step_of[i]])
         for step in range(start, stop):
-            strays.extend(i for i in grouping.late.get(step, ()) if i >= end)
+            strays.extend(i for i in grouping.late.get(step, ()) if i >= span.stop)
     if strays:
         indexes = sorted({*indexes, *strays})
     return indexes

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.chats import Entry, call, chats, result, say, user
+import turnkeep
+from tests.chats import Entry, call, chats, placeholder, result, say, user
 from tests.paths import read_corpus
-from tests.test_turns import state_of
+from tests.test_turns import answers_of, in_blocks_of, state_of
+from turnkeep import FormatError
 from turnkeep.formats import get_format
 from turnkeep.formats._chat_columns import sketch_chat
+from turnkeep.model import BRIDGE
 from turnkeep.turns import Grouping, entry_of, group_columns
 
-ODD: list[dict[str, Any]] = [
-    {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}]},
-    {"role": "assistant", "content": None},
-    {"role": "assistant"},
-    {"role": "assistant", "content": "x", "tool_calls": []},
-    {"role": "assistant", "content": "x", "tool_calls": None},
-    {"role": "developer", "content": "be brief", "name": "boss"},
-    {"role": "user", "content": [{"type": "text", "text": "hi"}], "id": "own"},
-    {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]},
-    {"role": "tool", "tool_call_id": "a", "content": "[turnkeep:error]\nno"},
-    {"role": "tool", "tool_call_id": "a", "content": "[turnkeep:interim]\nhalf"},
-    {"role": "assistant", "function_call": {"name": "f", "arguments": ""}},
-    {"role": "function", "name": "f", "content": "r"},
+MANY = [f"c{nth}" for nth in range(40)]
+CUSTOM = {"id": "a", "type": "custom", "custom": {"name": "f", "input": "x"}}
+ODD: list[list[dict[str, Any]]] = [
+    [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}]}],
+    [{"role": "assistant", "content": None}],
+    [{"role": "assistant"}],
+    [{"role": "assistant", "content": "x", "tool_calls": []}],
+    [{"role": "assistant", "content": "x", "tool_calls": None, "id": "quiet"}],
+    [{"role": "assistant", "content": [{"type": "text", "text": "so"}]}],
+    [{"role": "assistant", "content": None, "tool_calls": [CUSTOM], "id": "caller"}],
+    [{"role": "developer", "content": "be brief", "name": "boss"}],
+    [{"role": "system", "content": [{"type": "text", "text": "be brief"}]}],
+    [{"role": "user", "content": [{"type": "text", "text": "hi"}], "id": "own"}],
+    [{"role": "user", "content": [{"type": "text", "text": f"{BRIDGE}\nSeen:"}]}],
+    [{"role": "user", "content": f"{BRIDGE}\nSeen:"}],
+    [{"role": "user", "content": []}],
+    [{"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]}],
+    [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:error]\nno"}],
+    [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:interim]\nhalf"}],
+    [{"role": "tool", "tool_call_id": "a", "content": "r", "name": "f", "id": "got"}],
+    [{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}],
+    [{"role": "function", "name": "f", "content": "r"}],
+    [call("a"), placeholder("a")],
+    [call("a", "b"), result("a"), placeholder("b"), say(), result("b")],
+    [call("a", "a"), result("a"), result("a"), result("a")],
+    [call(*MANY), *map(result, MANY)],
+    [call(*MANY), *map(result, MANY[:30]), user(), *map(result, MANY[30:])],
 ]
+"""Neighbours that are spelled or paired in another way than most."""
 
 
 def decoded(entries: list[Any]) -> Grouping:
@@ -42,31 +61,63 @@ def agrees(entries: list[Any]) -> bool:
     sketch = sketch_chat(entries)
     if sketch is None:
         return False
-    assert state_of(group_columns(sketch.columns)) == state_of(decoded(entries))
+    rows, columns = decoded(entries), group_columns(sketch.columns)
+    assert answers_of(columns) == answers_of(rows)
+    assert state_of(columns) == state_of(rows)
     assert dict(sketch.ids) == {n: e["id"] for n, e in enumerate(entries) if "id" in e}
     return True
 
 
-@given(st.lists(chats(broken=True), min_size=1, max_size=3), st.data())
+@given(
+    st.lists(chats(broken=True), min_size=1, max_size=3), st.data(), st.integers(1, 9)
+)
 def test_columns_always_say_what_decoding_says(
-    parts: list[list[Entry]], data: st.DataObject
+    parts: list[list[Entry]], data: st.DataObject, block: int
 ) -> None:
-    """With odd spellings strewn in."""
+    """With odd spellings strewn in, and wherever the blocks are parted."""
     entries = [
         {k: v for k, v in entry.items() if k not in ("id", "size")}
         for part in parts
         for entry in part
     ]
     for odd in data.draw(st.lists(st.sampled_from(ODD), max_size=3)):
-        entries.insert(data.draw(st.integers(0, len(entries))), odd)
+        at = data.draw(st.integers(0, len(entries)))
+        entries[at:at] = odd
 
-    try:
+    with in_blocks_of(block), contextlib.suppress(FormatError):
         agrees(entries)
-    except (KeyError, ValueError):
-        raise
-    except Exception as error:
-        if type(error).__name__ != "FormatError":
-            raise
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_chats_are_read_as_decoding_reads_them(odd: list[Entry]) -> None:
+    """Each of them amid what is usual, so that it decides alone."""
+    usual = [user(), call("a", "b"), result("a"), result("b"), say()]
+
+    with contextlib.suppress(FormatError):
+        agrees([*usual, *odd, *usual])
+
+
+def test_parallel_and_repeated_calls_are_read_as_columns() -> None:
+    """Open, late and many calls are no reason to decode."""
+    for odd in ODD[-5:]:
+        assert agrees([user(), *odd, say()])
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [{"id": "a"}],
+        [{"id": "a", "function": "f"}],
+        [{"id": "a", "type": "function", "function": {"name": 7}}],
+        [{"id": "a", "type": "custom", "custom": None}],
+    ],
+)
+def test_a_malformed_call_is_named_when_it_is_open(calls: Any) -> None:
+    """Its name is asked for while columns are grouped: too early for an error."""
+    chat = [user(), {"role": "assistant", "content": "", "tool_calls": calls}, user()]
+
+    with pytest.raises(FormatError, match=r"@ \$\[1\]\.tool_calls\[0\]"):
+        turnkeep.fit(chat, 1_000, format="openai", token_counter=lambda _: 1)
 
 
 def test_plain_chats_are_read_as_columns() -> None:
@@ -79,6 +130,11 @@ def test_plain_chats_are_read_as_columns() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"role": "assistant", "content": 7},
+        {"role": "system", "content": None},
+        {"role": "tool", "tool_call_id": "a", "content": None},
+        {"role": "tool", "tool_call_id": "a"},
+        {"role": "assistant", "content": "x", "tool_calls": [{"id": 7}] * 40},
         {"role": "user", "content": None},
         {"role": "user"},
         {"role": "nobody", "content": ""},

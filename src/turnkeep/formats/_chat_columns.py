@@ -79,8 +79,8 @@ class _Reader:
         # Written out as one loop over local names: a call for each message would cost
         # as much as all that is done here.
         codes: list[int] = []
-        put, ask, tell = codes.append, self.asked.append, self.told.append
-        want, got = self.call_ids.append, self.result_ids.append
+        asked, told = self.asked, self.told
+        call_ids, result_ids = self.call_ids, self.result_ids
         for entry in self.entries:
             if type(entry) is not dict:
                 return False
@@ -92,31 +92,31 @@ class _Reader:
                         return False
                     usual = 1
                 if len(entry) == 2 == usual:
-                    put(ASSISTANT)
+                    codes.append(ASSISTANT)
                     continue
                 if "function_call" in entry:
                     return False
                 calls = entry.get("tool_calls")
                 if not calls:
-                    put(ASSISTANT)
+                    codes.append(ASSISTANT)
                 elif len(calls) == 1:
-                    want(calls[0]["id"])
-                    put(_ONE_CALL)
+                    call_ids.append(calls[0]["id"])
+                    codes.append(_ONE_CALL)
                 else:
-                    put(self._several(calls))
+                    codes.append(self._several(calls))
             elif role == "tool":
-                got(entry["tool_call_id"])
-                tell(entry["content"])
-                put(RESULT)
+                result_ids.append(entry["tool_call_id"])
+                told.append(entry["content"])
+                codes.append(RESULT)
                 usual = 3
             elif role == "user":
-                ask(entry["content"])
-                put(USER)
+                asked.append(entry["content"])
+                codes.append(USER)
             elif role in _SYSTEMS:
                 content = entry["content"]
                 if type(content) is not str and type(content) is not list:
                     return False
-                put(SYSTEM)
+                codes.append(SYSTEM)
             else:
                 return False
             if len(entry) > usual and "id" in entry:
@@ -160,10 +160,15 @@ class _Reader:
 
     def keys_of(self, index: int) -> list[CallKey]:
         """The calls of a message."""
-        return [
-            CallKey(call["id"], (call.get("function") or call.get("custom"))["name"])
-            for call in self.entries[index]["tool_calls"]
-        ]
+        calls = self.entries[index]["tool_calls"]
+        return [CallKey(call["id"], _name_of(call)) for call in calls]
+
+
+def _name_of(call: Any) -> str:
+    """The tool of a call; empty where it is malformed, so that decoding says so."""
+    tool = call.get("function") or call.get("custom")
+    name = tool.get("name") if type(tool) is dict else None
+    return name if type(name) is str else ""
 
 
 def _may_be_ours(content: Any) -> bool:

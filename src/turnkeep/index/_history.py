@@ -331,7 +331,7 @@ class History:
         if question is not None:
             held.setdefault(question, Cause.QUESTION)
         held.setdefault(newest, Cause.NEWEST)
-        if grouping.kinds[grouping.first[newest]] == SYSTEM and question is None:
+        if question is None and grouping.kinds[grouping.first[newest]] == SYSTEM:
             last = self._last_said(range(grouping.steps))
             if last is not None:
                 held.setdefault(last, Cause.NEWEST)
@@ -347,10 +347,10 @@ class History:
 
     def _system_steps(self) -> list[int]:
         grouping = self.grouping
-        kinds, first = grouping.kinds, grouping.first
+        kinds = grouping.kinds
         found: list[int] = []
         if self.rules.drop_system:
-            for step, index in enumerate(first):
+            for step, index in enumerate(grouping.first):
                 if kinds[index] != SYSTEM:
                     break
                 found.append(step)

@@ -2,18 +2,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from itertools import accumulate, compress
 
 from ._calls import OpenCall, Problem
 from ._columns import KIND_OF, OPEN_RESULT, Columns
-from ._entries import ASSISTANT, HIDDEN, RESULT, USER, Answer
+from ._entries import ASSISTANT, HIDDEN, RESULT, USER, Answer, Entry
 from ._grouping import Grouping
+from ._marks import Marks
 
 _BEGINS = bytes(kind != RESULT for kind in range(256))
 _OPENS_TURN = bytes(kind == USER for kind in range(256))
 _NO_STEP = bytes([RESULT])
 _TWO_ASSISTANTS = bytes([ASSISTANT, ASSISTANT])
-_FEW = 64
 
 
 def group_columns(columns: Columns) -> Grouping:
@@ -26,22 +25,24 @@ def group_columns(columns: Columns) -> Grouping:
 
 
 class _AtOnce(Grouping):
-    """Columns, grouped; the step of each message is noted when many are asked for."""
+    """Columns, grouped: numbers of steps and turns are found as they are asked for."""
 
-    __slots__ = ("_answered", "_begins", "_columns", "_looks", "_step_of")
-
-    _step_of: array[int] | None
+    __slots__ = (
+        "_answered",
+        "_begins",
+        "_columns",
+        "_first",
+        "_opens",
+        "_step_of",
+        "_turn_first",
+    )
 
     def __init__(self, columns: Columns) -> None:
         super().__init__()
         self._columns = columns
         self._answered: dict[str, list[int]] | None = None
         """By id, the results that stand right behind their calls."""
-        self._looks = 0
-        """How often a step has been looked up."""
         self.kinds = bytearray(columns.codes.translate(KIND_OF))
-        if not self.kinds:
-            return
         carriers, twins = self._pair()
         heads = bytearray(self.kinds)
         at = self.kinds.find(_TWO_ASSISTANTS)
@@ -50,36 +51,102 @@ class _AtOnce(Grouping):
             at = self.kinds.find(_TWO_ASSISTANTS, at + 1)
         for problem in self.problems:
             heads[problem.message] = RESULT if problem.message in twins else HIDDEN
-        self._begins = heads.translate(_BEGINS)
-        """Whether each message begins a step."""
-        self._step_of = None
-        self.first = array("i", compress(range(len(heads)), self._begins))
         opens = heads.translate(_OPENS_TURN, _NO_STEP)
-        opens[0] = 1
-        self.turn_first = array("i", compress(range(len(opens)), opens))
+        opens[:1] = b"\1"[: len(opens)]
+        self._begins = Marks(heads.translate(_BEGINS))
+        """The messages that begin a step."""
+        self._opens = Marks(opens)
+        """The steps that open a turn."""
+        self._first: array[int] | None = None
+        self._turn_first: array[int] | None = None
+        self._step_of: array[int] | None = None
         if carriers or twins:
             self._seat_strays(carriers, twins)
-        self._set_places(carriers)
+        if self.kinds:
+            self._set_places(carriers)
+
+    @property
+    def first(self) -> array[int]:
+        """First message of each step; linear the first time."""
+        if self._first is None:
+            self._first = self._begins.places()
+        return self._first
+
+    @first.setter
+    def first(self, first: array[int]) -> None:
+        self._first = first
+
+    @property
+    def turn_first(self) -> array[int]:
+        """First step of each turn; linear the first time."""
+        if self._turn_first is None:
+            self._turn_first = self._opens.places()
+        return self._turn_first
+
+    @turn_first.setter
+    def turn_first(self, first: array[int]) -> None:
+        self._turn_first = first
 
     @property
     def step_of(self) -> array[int]:
         """Step of each message; linear the first time."""
         if self._step_of is None:
-            # From a list: an array that grows item by item takes twice as long.
-            steps = list(accumulate(self._begins, initial=-1))
-            self._step_of = array("i", steps)[1:]
+            self._step_of = array("i", [n - 1 for n in self._begins.counts()])
         return self._step_of
 
     @step_of.setter
     def step_of(self, steps: array[int]) -> None:
         self._step_of = steps
 
+    @property
+    def steps(self) -> int:
+        """See `Grouping.steps`."""
+        return self._begins.total if self._first is None else len(self._first)
+
+    @property
+    def turns(self) -> int:
+        """See `Grouping.turns`."""
+        made = self._turn_first
+        return self._opens.total if made is None else len(made)
+
     def step_at(self, index: int) -> int:
-        """See `Grouping.step_at`; the first few cost a search."""
-        if self._step_of is None and self._looks < _FEW:
-            self._looks += 1
-            return bisect_right(self.first, index) - 1
-        return self.step_of[index]
+        """See `Grouping.step_at`."""
+        if self._step_of is None:
+            return self._begins.before(index + 1) - 1
+        return self._step_of[index]
+
+    def turn_of(self, step: int) -> int:
+        """See `Grouping.turn_of`."""
+        if self._turn_first is None:
+            return self._opens.before(step + 1) - 1
+        return super().turn_of(step)
+
+    def steps_of(self, turn: int) -> range:
+        """See `Grouping.steps_of`."""
+        if self._turn_first is not None:
+            return super().steps_of(turn)
+        opens, last = self._opens, turn + 1 == self._opens.total
+        return range(opens.nth(turn), self.steps if last else opens.nth(turn + 1))
+
+    def span(self, start: int, stop: int) -> range:
+        """See `Grouping.span`."""
+        if self._first is not None:
+            return super().span(start, stop)
+        begins, total = self._begins, len(self.kinds)
+        last = stop == begins.total
+        return range(begins.nth(start), total if last else begins.nth(stop))
+
+    def is_question(self, step: int) -> bool:
+        """See `Grouping.is_question`."""
+        if self._first is not None:
+            return super().is_question(step)
+        return self.kinds[self._begins.nth(step)] == USER
+
+    def add(self, entry: Entry, meant_for: int = -1) -> int:
+        """See `Grouping.add`; the first one makes all columns."""
+        self.first, self.turn_first = self.first, self.turn_first
+        self.step_of = self.step_of
+        return super().add(entry, meant_for)
 
     def _pair(self) -> tuple[dict[int, int], dict[int, int]]:
         """Pair what is not answered on the spot.

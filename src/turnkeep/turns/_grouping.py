@@ -285,18 +285,20 @@ class Grouping:
         stop = len(self.first) if last else self.turn_first[turn + 1]
         return range(self.turn_first[turn], stop)
 
+    def span(self, start: int, stop: int) -> range:
+        """The messages from the beginning of step *start* up to that of step *stop*."""
+        last = stop == len(self.first)
+        return range(self.first[start], len(self.kinds) if last else self.first[stop])
+
     def members(self, step: int) -> list[int]:
         """The messages of a step, in order; costs their number and what is between."""
-        last = step + 1 == len(self.first)
-        stop = len(self.kinds) if last else self.first[step + 1]
-        start = self.first[step]
-        if stop - start == 1 and step not in self.late:
-            return [start]
+        span = self.span(step, step + 1)
         if not self.late:
-            return list(range(start, stop))
+            return list(span)
+        if len(span) == 1 and step not in self.late:
+            return [span.start]
         step_of = self.step_of
-        inside = [i for i in range(start, stop) if step_of[i] == step]
-        return inside + self.late.get(step, [])
+        return [i for i in span if step_of[i] == step] + self.late.get(step, [])
 
     def is_question(self, step: int) -> bool:
         """Whether the step is the user message that opens its turn."""
@@ -304,7 +306,7 @@ class Grouping:
 
     def question_of(self, turn: int) -> int | None:
         """The step of a turn's user message; the preamble has none."""
-        step = self.turn_first[turn]
+        step = self.steps_of(turn).start
         return step if self.is_question(step) else None
 
     @property
