@@ -46,11 +46,12 @@ from turnkeep.tokens import (
     text_counter,
 )
 
+from ._asking import Ask
 from ._calls import POLICIES, CallState, PendingCall, PendingPolicy
 from ._changes import apply_change
 from ._desk import CallDesk, deadline
 from ._editing import check_result, edited
-from ._fitting import Ask, Fitter
+from ._fitting import Fitter
 from ._learning import Observation
 from ._ledger import Ledger
 from ._link import Link
@@ -930,7 +931,7 @@ class Conversation:
         window = self._window(
             budget, tools, format, open_calls, on_overflow, drop_system=drop_system
         )
-        self._announce(window.plan)
+        self._announce(window)
         return window
 
     def _window(
@@ -973,28 +974,20 @@ class Conversation:
             if asked != self._asked[0]:
                 self._asked = asked, Ask(*asked)
             ask = self._asked[1]
-            plan = self._fitter.fit(budget, ask)
-            expected = self._fitter.learner.predict(plan.tokens, exact=plan.exact)
-            demands = self._fitter.policy(ask)[1]
-            window = Window(
-                plan,
-                name,
-                used,
-                expected,
-                plan.source.message,
-                demands,
-                self._fitter.scene,
-            )
-            self._fitter.watch(window)
+            fitter = self._fitter
+            source = fitter.fit(budget, ask)
+            expected = fitter.learner.predict(source.tokens, exact=source.exact)
+            window = Window(name, used, expected, source)
+            fitter.watch(window)
         return window
 
-    def _announce(self, plan: Plan) -> None:
+    def _announce(self, window: Window) -> None:
         """Tell the store, the log and the host of a prune."""
-        if plan.pruned:
+        if window.pruned:
             self.flush()
-            log_prune(plan)
+            log_prune(window.plan)
             if self.on_prune is not None:
-                self.on_prune(plan)
+                self.on_prune(window.plan)
 
     async def afit(self, budget: Budget | None = None, **options: Any) -> Window:
         """The same as `fit`, without blocking the event loop.
@@ -1013,7 +1006,7 @@ class Conversation:
                 return await asyncio.to_thread(self.fit, budget, **options)
         finally:
             REHEARSAL.reset(token)
-        self._announce(window.plan)
+        self._announce(window)
         return window
 
     def _rehearse(

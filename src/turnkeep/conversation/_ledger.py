@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
-from weakref import WeakSet
 
 from sortedcontainers import SortedSet
 
@@ -15,6 +14,26 @@ from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.tally import Tally
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Grouping, entry_of
+
+
+class Replaced:
+    """A message that was replaced, for plans made before; a chain from old to new.
+
+    A plan remembers where the chain ended when it was made, and nothing remembers its
+    beginning: what no plan can ask for any more is freed.
+    """
+
+    __slots__ = ("counts", "index", "later", "message", "tokens")
+
+    def __init__(self) -> None:
+        """The end of the chain: nothing has been replaced since."""
+        self.index = -1
+        self.message: Message
+        self.tokens = -1
+        self.counts: array[int]
+        """Where *tokens* stood."""
+        self.later: Replaced | None = None
+        """What was replaced next; none at the end of the chain."""
 
 
 class Ledger:
@@ -37,8 +56,10 @@ class Ledger:
         """Changes with every change of the history."""
         self.version = 0
         """Changes with every change that concerns what stands there already."""
-        self.pasts: WeakSet[Any] = WeakSet()
-        """What earlier plans remember: told before a message is replaced."""
+        self.replaced = Replaced()
+        """The end of the chain of messages that were replaced."""
+        self.shifts = 0
+        """Changes when the sums of any step but the last one do."""
         self._made: dict[Message, int] = {}
         self._begin()
 
@@ -142,6 +163,8 @@ class Ledger:
             self._shift(grouping.step_of[index], tokens)
 
     def _shift(self, step: int, change: int) -> None:
+        if step + 1 != len(self.steps.values):
+            self.shifts += 1
         self.steps.add(step, change)
         if step in self.static:
             self.fixed.add(step, change)
@@ -167,6 +190,7 @@ class Ledger:
 
     def _fix(self, step: int) -> None:
         if step not in self.static:
+            self.shifts += 1
             self.static.add(step)
             self.fixed.set(step, self.steps.values[step])
 
@@ -177,6 +201,7 @@ class Ledger:
         for step in grouping.steps_of(turn):
             if grouping.kinds[grouping.first[step]] != SYSTEM and step in self.static:
                 self.static.remove(step)
+                self.shifts += 1
                 self.fixed.set(step, 0)
         if self._pinned_turn == turn:
             self._pinned_turn = -1
@@ -189,9 +214,8 @@ class Ledger:
 
     def replace(self, index: int, message: Message) -> None:
         """Put *message* (of the same id) in a message's place."""
-        for past in self.pasts:
-            past.keep(index)
         before = self.messages[index]
+        self._keep(index, before)
         self.messages[index] = message
         self.revision += 1
         self.version += 1
@@ -220,12 +244,20 @@ class Ledger:
                     for member in self.grouping.members(step):
                         self.count(member)
 
+    def _keep(self, index: int, message: Message) -> None:
+        """Write down what is about to be replaced, for plans made before."""
+        end = self.replaced
+        end.index, end.message = index, message
+        end.counts, end.tokens = self.counts, self.counts[index]
+        end.later = self.replaced = Replaced()
+
     def rebuild(self, keep: Iterable[int]) -> None:
         """Keep only these messages, in order; costs the history."""
         kept = list(keep)
         messages = [self.messages[i] for i in kept]
         self.counts = array("q", [self.counts[i] for i in kept])
         self.messages = messages
+        self.replaced = Replaced()  # earlier plans keep the lists as they were
         self.index = {m.id or "": i for i, m in enumerate(messages)}
         self.pins = {i: m.pin_scope for i, m in enumerate(messages) if m.pinned}
         self.revision += 1
@@ -234,6 +266,7 @@ class Ledger:
     def regroup(self) -> None:
         """Group and sum up again from the beginning."""
         self.version += 1
+        self.shifts += 1
         self._begin()
         grouping = self.grouping
         add, meant_for = grouping.add, self._meant_for

@@ -10,31 +10,44 @@ from ._ledger import Ledger
 class Past:
     """The messages as they were when a plan was made: what the plan goes on saying.
 
-    Costs nothing while the history only grows: lists are shared, and a message that is
-    replaced later is kept here by whoever replaces it (`Ledger.replace`). Removing
-    messages makes new lists and leaves these alone.
+    Costs nothing while the history only grows: lists are shared, and what is replaced
+    later is found in the ledger's chain (`Replaced`). Removing messages makes new lists
+    and leaves these alone.
     """
 
-    __slots__ = ("__weakref__", "_counts", "_ledger", "_messages", "_old")
+    __slots__ = ("_chain", "_counts", "_ledger", "_messages", "_old")
 
     def __init__(self, ledger: Ledger) -> None:
         """As *ledger* is now."""
         self._ledger = ledger
         self._messages = ledger.messages
         self._counts = ledger.counts
-        self._old: dict[int, tuple[Message, int]] = {}
-        ledger.pasts.add(self)
+        self._chain = ledger.replaced
+        self._old: dict[int, tuple[Message, int | None]] | None = None
 
-    def keep(self, index: int) -> None:
-        """Remember a message that is about to be replaced."""
-        if self._messages is self._ledger.messages:
-            counts = self._counts
-            self._old.setdefault(index, (self._messages[index], counts[index]))
+    def _replaced(self, index: int) -> tuple[Message, int | None] | None:
+        """What stood at *index* and how many tokens it had, if it was replaced since.
+
+        No tokens where the counts of then are still the ones to ask.
+        """
+        if self._chain.later is not None:
+            self._catch_up()
+        return None if self._old is None else self._old.get(index)
+
+    def _catch_up(self) -> None:
+        """Read what was replaced since the last look. Twice at once does no harm."""
+        old = {} if self._old is None else self._old
+        link = self._chain
+        while link.later is not None:
+            tokens = link.tokens if link.counts is self._counts else None
+            old.setdefault(link.index, (link.message, tokens))
+            link = link.later
+        self._old, self._chain = old, link
 
     def message(self, index: int) -> Message:
         """One message."""
-        known = self._old.get(index)
-        return self._messages[index] if known is None else known[0]
+        old = self._replaced(index)
+        return self._messages[index] if old is None else old[0]
 
     def count(self, index: int) -> int:
         """Tokens of a message, counted once."""
@@ -42,7 +55,7 @@ class Past:
         if tokens >= 0:
             return tokens
         ledger = self._ledger
-        if index not in self._old and self._counts is ledger.counts:
+        if self._replaced(index) is None and self._counts is ledger.counts:
             return ledger.count(index)
         return ledger.counter.message(as_sent(self.message(index)))
 
@@ -55,8 +68,10 @@ class Past:
 
     def known(self, index: int) -> int:
         """Tokens of a message; -1 where nobody has counted yet."""
-        old = self._old.get(index)
-        return self._counts[index] if old is None else old[1]
+        old = self._replaced(index)
+        if old is None or old[1] is None:
+            return self._counts[index]
+        return old[1]
 
     def cost(self, message: Message) -> int:
         """Tokens of a message of ours."""

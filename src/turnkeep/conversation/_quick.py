@@ -63,6 +63,49 @@ class Outcome(NamedTuple):
     pruned: bool
 
 
+@attrs.frozen
+class Base:
+    """What a window holds beside the newest end: a number, until something there moves.
+
+    Between two cuts an agent's window only gets longer. Then its size is this and the
+    sum of all steps.
+    """
+
+    cut: Cut
+    version: int
+    shifts: int
+    turns: int
+    rest: int
+    """The window's tokens less those of all steps."""
+
+    @classmethod
+    def of(cls, ledger: Ledger, outcome: Outcome) -> Base | None:
+        """For windows without open calls like *outcome*; none where that is not all."""
+        grouping = ledger.grouping
+        newest = grouping.newest
+        if newest is None or newest < outcome.cut.step:
+            return None
+        if grouping.question_of(grouping.turns - 1) is None:
+            return None
+        rest = outcome.tokens - ledger.steps.total
+        return cls(outcome.cut, ledger.version, ledger.shifts, grouping.turns, rest)
+
+    def outcome(self, ledger: Ledger, cut: Cut, trigger: int) -> Outcome | None:
+        """The window of now, if it is still like that and within *trigger* tokens."""
+        if (
+            self.cut is not cut
+            or self.shifts != ledger.shifts
+            or self.version != ledger.version
+            or self.turns != ledger.grouping.turns
+            or ledger.last_uncounted >= 0
+            or ledger.irregular
+            or ledger.ends_left_out
+        ):
+            return None
+        tokens = ledger.steps.total + self.rest
+        return Outcome(tokens, cut, pruned=False) if tokens <= trigger else None
+
+
 def quick_plan(
     ledger: Ledger,
     cut: Cut,

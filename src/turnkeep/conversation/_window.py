@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
 import attrs
 
-from turnkeep.demands import NO_DEMANDS, Demands
+from turnkeep.demands import Demands
 from turnkeep.formats._chat_open import request
 from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
@@ -14,8 +14,37 @@ from turnkeep.plans import Inserted, Plan
 from ._sending import request_of
 
 
-class Recent(Protocol):
-    """The window before, of which most of the next one is made."""
+class Source(Protocol):
+    """What a window is made from."""
+
+    @property
+    def plan(self) -> Plan:
+        """Why these messages; written when it is asked for first."""
+        ...
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole request."""
+        ...
+
+    @property
+    def pruned(self) -> bool:
+        """Whether anything had to go."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether *tokens* is the provider's own count."""
+        ...
+
+    @property
+    def demands(self) -> Demands:
+        """What its provider demands."""
+        ...
+
+    def message(self, index: int) -> Message:
+        """A message of the history as it was."""
+        ...
 
     def messages(self) -> list[Message] | None:
         """The window's messages, where little is to be done for them."""
@@ -31,11 +60,9 @@ class Window:
     """What a plan leaves: the messages to send now. A projection, never the history.
 
     It shares its messages with the conversation and stays as it is, whatever happens
-    there later. The list is made when it is asked for, and costs its length then.
+    there later. The list is made when it is asked for, and costs its length then; so
+    is the plan.
     """
-
-    plan: Plan
-    """Why these messages."""
 
     format: str
     """The format it was planned for."""
@@ -46,31 +73,35 @@ class Window:
     expected: int
     """The provider's likely figure for it: `tokens`, corrected by what was observed."""
 
-    _message: Callable[[int], Message]
+    _source: Source
 
-    _demands: Demands = NO_DEMANDS
-    """What its provider demands."""
-
-    _scene: Recent | None = None
-    """What it shares with the windows before it."""
+    @property
+    def plan(self) -> Plan:
+        """Why these messages."""
+        return self._source.plan
 
     @property
     def tokens(self) -> int:
         """Tokens of the whole request."""
-        return self.plan.tokens
+        return self._source.tokens
+
+    @property
+    def pruned(self) -> bool:
+        """Whether anything had to go."""
+        return self._source.pruned
 
     @cached_property
     def messages(self) -> Sequence[Message]:
         """The messages to send, in order, stand-ins included."""
-        if self._scene is not None:
-            known = self._scene.messages()
-            if known is not None:
-                return known
-        message, edits = self._message, self.plan.edits
-        if not edits and not self.plan.inserted:
-            return list(map(message, self.plan.order))  # type: ignore[arg-type]
+        known = self._source.messages()
+        if known is not None:
+            return known
+        message, plan = self._source.message, self.plan
+        edits = plan.edits
+        if not edits and not plan.inserted:
+            return list(map(message, plan.order))  # type: ignore[arg-type]
         made: list[Message] = []
-        for item in self.plan.order:
+        for item in plan.order:
             if isinstance(item, Inserted):
                 made.append(item.message)
             elif item in edits:
@@ -94,9 +125,9 @@ class Window:
                 f"fit(format={format!r}) for one in that format"
             )
             raise ValueError(msg)
-        messages, demands, scene = self.messages, self._demands, self._scene
-        if scene is not None and not (demands.system_first or demands.system_between):
-            entries = scene.entries(self.format, messages)
+        messages, demands = self.messages, self._source.demands
+        if not (demands.system_first or demands.system_between):
+            entries = self._source.entries(self.format, messages)
             if entries is not None:
                 return request(entries, self.tools)
         return request_of(self.format, messages, self.tools, demands)

@@ -1,0 +1,95 @@
+"""What a window is asked for, worked out once for many windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from turnkeep.budgets import Budget, share_of
+from turnkeep.engine import OpenCalls, Overflow
+from turnkeep.index import Rules
+from turnkeep.model import STAND_IN_TEXT
+from turnkeep.profiles import Policy
+from turnkeep.strategies import DEFAULT, Strategy
+
+from ._desk import CallDesk
+from ._ledger import Ledger
+
+GOAL = 0.6
+"""The target of a conversation's budget that names none: few deep cuts are cheaper."""
+
+
+@attrs.frozen
+class Ask:
+    """What one window is asked for, beside the budget."""
+
+    format_name: str
+    model: str | None = None
+    strategy: Strategy | None = None
+    tools: Any = None
+    stand_in_text: str = STAND_IN_TEXT
+    open_calls: OpenCalls = "stand-in"
+    on_overflow: Overflow = "raise"
+    drop_system: bool = False
+    by_sums: bool = attrs.field(init=False, eq=False)
+    """Whether sums of tokens can answer it."""
+
+    @by_sums.default
+    def _by_sums(self) -> bool:
+        return (
+            not self.drop_system
+            and self.open_calls != "raise"
+            and (self.strategy is None or self.strategy == DEFAULT)
+        )
+
+
+@attrs.frozen
+class Limits:
+    """A budget in tokens, worked out once."""
+
+    budget: Budget
+    spent: tuple[int, int]
+    """Tokens of tools and of per-request overhead."""
+    margin: float
+    available: int
+    trigger: int
+    goal: int
+    nominal: int
+    """Tokens there would be for messages if every count were exact."""
+    by_sums: bool
+    """Whether nothing but tokens is limited."""
+
+    @classmethod
+    def of(cls, budget: Budget, tools: int, overhead: int, margin: float) -> Limits:
+        """The limits of *budget*."""
+        available = budget.available(tools=tools, overhead=overhead, margin=margin)
+        return cls(
+            budget,
+            (tools, overhead),
+            margin,
+            available,
+            share_of(available, budget.trigger),
+            share_of(available, budget.goal(GOAL)),
+            budget.max_tokens - budget.reserve - tools - overhead,
+            budget.max_turns is None
+            and budget.max_messages is None
+            and budget.max_images is None,
+        )
+
+
+NO_LIMITS = Limits(Budget(1), (-1, -1), 0.0, 0, 0, 0, 0, by_sums=False)
+"""Nobody has asked yet."""
+
+
+def rules_of(ledger: Ledger, desk: CallDesk, ask: Ask, policy: Policy) -> Rules:
+    """What the engine is told beside budget and strategy."""
+    return Rules(
+        pins=dict(ledger.pins),
+        awaited=desk.is_awaited,
+        drop_system=ask.drop_system,
+        stand_ins=ask.open_calls == "stand-in",
+        stand_in_text=ask.stand_in_text,
+        per_message=policy.results == "after-call",
+        demands=policy.demands,
+    )
