@@ -29,7 +29,6 @@ from ._shape import MARKS, ResultText
 _SYSTEMS = ("system", "developer")
 _ONE_CALL = ASSISTANT + CALL
 _TEXT = frozenset({str})
-_NO_CONTENT: Any = object()
 
 
 def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
@@ -71,27 +70,35 @@ class _Reader:
             self._read_entries()
             and self._read_questions()
             and self._read_results()
-            and set(map(type, self.call_ids)) <= _TEXT
             and set(map(type, self.result_ids)) <= _TEXT
+            and (
+                self.call_ids == self.result_ids
+                or set(map(type, self.call_ids)) <= _TEXT
+            )
         )
 
     def _read_entries(self) -> bool:
-        # Written out as one loop over local names: a call for each message would cost
-        # as much as all that is done here.
+        # One loop over local names: a call for each message would cost as much as all
+        # that is done here.
         codes: list[int] = []
         asked, told = self.asked, self.told
         call_ids, result_ids = self.call_ids, self.result_ids
         for entry in self.entries:
             if type(entry) is not dict:
                 return False
-            role, usual = entry["role"], 2
-            if role == "assistant":
+            role = entry["role"]
+            if role == "user":
+                asked.append(entry["content"])
+                codes.append(USER)
+                if len(entry) == 2:
+                    continue
+            elif role == "assistant":
                 content = entry.get("content")
-                if type(content) is not str and type(content) is not list:
-                    if content is not None:
-                        return False
-                    usual = 1
-                if len(entry) == 2 == usual:
+                if content is None:
+                    pass
+                elif type(content) is not str and type(content) is not list:
+                    return False
+                elif len(entry) == 2:
                     codes.append(ASSISTANT)
                     continue
                 if "function_call" in entry:
@@ -108,10 +115,8 @@ class _Reader:
                 result_ids.append(entry["tool_call_id"])
                 told.append(entry["content"])
                 codes.append(RESULT)
-                usual = 3
-            elif role == "user":
-                asked.append(entry["content"])
-                codes.append(USER)
+                if len(entry) == 3:
+                    continue
             elif role in _SYSTEMS:
                 content = entry["content"]
                 if type(content) is not str and type(content) is not list:
@@ -119,7 +124,7 @@ class _Reader:
                 codes.append(SYSTEM)
             else:
                 return False
-            if len(entry) > usual and "id" in entry:
+            if "id" in entry:
                 self.ids.append((len(codes) - 1, entry["id"]))
         self.codes += bytes(codes)
         return True
@@ -137,17 +142,14 @@ class _Reader:
 
     def _read_questions(self) -> bool:
         """Whether users speak themselves: only decoding tells what ours are."""
-        asked = self.asked
-        if {*map(type, asked)} <= _TEXT:
-            # `removeprefix` gives the very same text where there is no such prefix.
-            return list(map(str.removeprefix, asked, repeat(MARKS))) == asked
-        return not any(map(_may_be_ours, asked))
+        try:
+            return _are_unmarked(self.asked)
+        except TypeError:  # not only texts
+            return not any(map(_may_be_ours, self.asked))
 
     def _read_results(self) -> bool:
         told = self.told
-        if not {*map(type, told)} <= _TEXT:
-            return False
-        if list(map(str.removeprefix, told, repeat(MARKS))) == told:
+        if _are_unmarked(told):
             return True
         at = -1
         for text in told:
@@ -169,6 +171,16 @@ def _name_of(call: Any) -> str:
     tool = call.get("function") or call.get("custom")
     name = tool.get("name") if type(tool) is dict else None
     return name if type(name) is str else ""
+
+
+def _are_unmarked(texts: list[Any]) -> bool:
+    """Whether none of *texts* begins as messages of ours do.
+
+    Raises:
+        TypeError: One is no text.
+    """
+    # `removeprefix` gives the very same text where there is no such prefix.
+    return list(map(str.removeprefix, texts, repeat(MARKS))) == texts
 
 
 def _may_be_ours(content: Any) -> bool:
