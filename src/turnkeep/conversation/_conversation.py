@@ -428,13 +428,16 @@ class Conversation:
     def _append_here(self, message: Message) -> Message:
         """The same as `_append` where there is no store, without its records."""
         check_result(message)
-        ledger = self._ledger
-        identity = self._new_id() if message.id is None else message.id
-        if identity is not message.id or message.timestamp is None:
-            moment = message.timestamp or datetime.now(UTC)
-            message = message.stamped(identity, moment)
-        ledger.append(message, count=True)
-        self._raise_counter(identity)
+        if message.id is None:
+            identity = self._new_id()
+            message = message.stamped(identity, message.timestamp or datetime.now(UTC))
+            self._ledger.append(message, count=True)
+            self._next += 1
+            return message
+        if message.timestamp is None:
+            message = message.stamped(message.id, datetime.now(UTC))
+        self._ledger.append(message, count=True)
+        self._raise_counter(message.id)
         return message
 
     def _append(

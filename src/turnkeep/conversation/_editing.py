@@ -63,7 +63,10 @@ def check_result(message: Message) -> None:
     Raises:
         ValueError: Its role says result, but there is none in it.
     """
-    if message.role is Role.TOOL_RESULT and not message.tool_results:
+    if message.role is Role.TOOL_RESULT:
+        for block in message.content:
+            if type(block) is ToolResult:
+                return
         msg = (
             "a message of role tool_result needs a ToolResult in its content; "
             "Message.tool_result(call_id, text) makes one"

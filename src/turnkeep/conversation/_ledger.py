@@ -13,7 +13,7 @@ from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.tally import Tally
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Grouping, entry_of
+from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Entry, Grouping, entry_of
 
 
 class Replaced:
@@ -106,35 +106,53 @@ class Ledger:
         self.messages.append(message)
         self.index[identity] = index
         self.counts.append(known)
-        self._group(index, message)
+        entry = entry_of(message)
+        step = self.grouping.add(
+            entry, self._meant_for(message) if message.metadata else -1
+        )
+        self._note(index)
+        if known < 0:
+            self.last_uncounted = index
+        weight = known if known > 0 and not self._is_unseen(index, entry) else 0
+        if step == len(self.steps.values):
+            self._begin_step(index, step, weight)
+        else:
+            self._shift(step, weight)
         if message.pinned:
             self.pins[index] = message.pin_scope
             self._hold(index, message.pin_scope)
             self.version += 1  # it may hold what stands before it
-        if known >= 0:
-            self._weigh(index, known)
-        else:
-            self.last_uncounted = index
         self.revision += 1
         return index
 
-    def _group(self, index: int, message: Message) -> None:
+    def _is_unseen(self, index: int, entry: Entry) -> bool:
+        """Whether no window holds a message."""
+        return entry.kind == HIDDEN or index in self._left_out
+
+    def _begin_step(self, index: int, step: int, tokens: int) -> None:
         grouping = self.grouping
-        step = grouping.add(entry_of(message), self._meant_for(message))
-        if step == len(self.steps):
-            self.steps.append(0)
-            self.fixed.append(0)
-            kind = grouping.kinds[index]
-            if kind == SYSTEM or self._pinned_turn == grouping.turns - 1:
-                self.static.add(step)
-        seen = (len(grouping.problems), len(grouping.superseded))
-        if seen != self._seen:
-            for problem in grouping.problems[self._seen[0] :]:
+        fixed = (
+            grouping.kinds[index] == SYSTEM
+            or self._pinned_turn == len(grouping.turn_first) - 1
+        )
+        self.steps.append(tokens)
+        self.fixed.append(tokens if fixed else 0)
+        if fixed:
+            self.static.add(step)
+
+    def _note(self, index: int) -> None:
+        """Take notice of what the message *index* changed beside its own step."""
+        grouping = self.grouping
+        bad, replaced = self._seen
+        if len(grouping.problems) != bad or len(grouping.superseded) != replaced:
+            for problem in grouping.problems[bad:]:
                 self._leave_out(problem.message, index)
-            fresh = islice(reversed(grouping.superseded), seen[1] - self._seen[1])
+            fresh = islice(
+                reversed(grouping.superseded), len(grouping.superseded) - replaced
+            )
             for gone, _ in fresh:
                 self._leave_out(gone, index)
-            self._seen = seen
+            self._seen = (len(grouping.problems), len(grouping.superseded))
         if grouping.ties:
             self.irregular = True
         if grouping.kinds[index] == HIDDEN:
@@ -142,8 +160,6 @@ class Ledger:
 
     def _meant_for(self, message: Message) -> int:
         """The message whose call a result answers, if the result says so."""
-        if not message.metadata:
-            return -1
         return self.index.get(message.metadata.get(ANSWERS, ""), -1)
 
     def _leave_out(self, index: int, newest: int) -> None:

@@ -30,6 +30,9 @@ from ._tools import count_json_tools
 _SEALED_CHARACTERS: Final = 5.33
 """Characters of base64 that stand for a token of sealed reasoning: four bytes each."""
 
+_WORDS: Final = 1_000
+"""Words (roles, tools) whose tokens are remembered."""
+
 
 @attrs.define
 class Tally:
@@ -187,9 +190,11 @@ class Rules:
         return self.per_message + (self._word(named) if named else 0)
 
     def _word(self, word: str) -> int:
-        """Tokens of one of the few words of a format, counted once."""
+        """Tokens of a word that comes again and again, counted once."""
         tokens = self._known.get(word)
         if tokens is None:
+            if len(self._known) >= _WORDS:
+                self._known.clear()
             tokens = self._known[word] = self._count(word)
         return tokens
 
@@ -227,7 +232,7 @@ class Rules:
         tally.texts = True
 
     def _call(self, block: ToolCall) -> int:
-        tokens = self.per_call + self._count(block.name) + self._count(block.text)
+        tokens = self.per_call + self._word(block.name) + self._count(block.text)
         if block.id and self.sends_call_ids:
             tokens += self._count(block.id)
         return tokens
