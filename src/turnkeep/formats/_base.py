@@ -156,8 +156,10 @@ class Sketch:
     """What a long list says without any of its messages being decoded."""
 
     columns: Columns
-    ids: Sequence[tuple[int, Any]]
-    """The entries that have an `id` of their own, and what it is."""
+    id_at: Sequence[int]
+    """The entries that have an `id` of their own, in order."""
+    ids: Sequence[Any]
+    """What it is, of each of them."""
 
 
 @runtime_checkable

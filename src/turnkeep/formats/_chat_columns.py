@@ -42,12 +42,9 @@ def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
             return None
     except (KeyError, TypeError, AttributeError, IndexError):
         return None
-    return Sketch(
-        Columns(
-            bytes(reader.codes), reader.call_ids, reader.result_ids, reader.keys_of
-        ),
-        reader.ids,
-    )
+    codes = bytes(reader.codes)
+    columns = Columns(codes, reader.call_ids, reader.result_ids, reader.keys_of)
+    return Sketch(columns, reader.id_at, reader.ids)
 
 
 class _Reader:
@@ -58,7 +55,8 @@ class _Reader:
         self.codes = bytearray()
         self.call_ids: list[str] = []
         self.result_ids: list[str] = []
-        self.ids: list[tuple[int, Any]] = []
+        self.id_at: list[int] = []
+        self.ids: list[Any] = []
         self.asked: list[Any] = []
         """What users said."""
         self.told: list[Any] = []
@@ -125,7 +123,8 @@ class _Reader:
             else:
                 return False
             if "id" in entry:
-                self.ids.append((len(codes) - 1, entry["id"]))
+                self.id_at.append(len(codes) - 1)
+                self.ids.append(entry["id"])
         self.codes += bytes(codes)
         return True
 

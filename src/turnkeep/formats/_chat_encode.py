@@ -132,7 +132,28 @@ class _Writer:
             self.moved = []
             self.waits = bool(self.run)
 
+    def _plain_call(self, message: Message) -> bool:
+        """Write calls behind one text or none, as most of an agent's answers are."""
+        if message.extra or message.layout is not None:
+            return False
+        said: str | None = None
+        calls: list[Any] = []
+        for nth, block in enumerate(message.content):
+            if type(block) is ToolCall and block.id is not None and not block.extra:
+                function = {"name": block.name, "arguments": block.text}
+                calls.append({"id": block.id, "type": "function", "function": function})
+            elif type(block) is Text and not nth and not block.extra:
+                said = block.text
+            else:
+                return False
+        if calls:
+            entry = {"role": "assistant", "content": said, "tool_calls": calls}
+            self.entries.append(entry)
+        return bool(calls)
+
     def _assistant(self, message: Message) -> None:
+        if self._plain_call(message):
+            return
         dialect = self.dialect
         foreign, own = self.is_foreign(message), is_own(message, dialect.name)
         entry: dict[str, Any] = {"role": "assistant"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
@@ -104,18 +104,22 @@ class ListSource:
             with paused_gc():
                 sketch = fmt.sketch(self._entries)
         if sketch is None:
-            self._ids = self._take_ids(
-                [(n, _id_of(entry)) for n, entry in enumerate(self._entries)]
-            )
+            every = range(len(self._entries))
+            self._ids = self._take_ids(every, list(map(_id_of, self._entries)))
             self.grouping = self._decode_all()
         else:
-            self._ids = self._take_ids(sketch.ids)
+            self._ids = self._take_ids(sketch.id_at, sketch.ids)
             self.grouping = group_columns(sketch.columns)
 
-    def _take_ids(self, found: Iterable[tuple[int, Any]]) -> dict[str, int]:
-        """The entries that have an id of their own, by it."""
+    def _take_ids(self, places: Sequence[int], found: Sequence[Any]) -> dict[str, int]:
+        """The entries at *places* that have an id of their own, by it."""
         ids: dict[str, int] = {}
-        for nth, identity in found:
+        if all(found) and set(map(type, found)) <= {str}:
+            ids = dict(zip(found, places, strict=True))
+            if len(ids) == len(found):
+                return ids
+            ids = {}
+        for nth, identity in zip(places, found, strict=True):
             if isinstance(identity, str) and identity:
                 if identity in ids:
                     raise DuplicateIdError(identity, f"{self.envelope.path}[{nth}]")

@@ -8,6 +8,9 @@ import attrs
 
 from ._frozen import EMPTY, FrozenDict, freeze
 
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""The same as `json.dumps`, which makes an encoder for each call."""
+
 
 def _typed(value: object) -> tuple[type, object]:
     """What a bare JSON value is compared by: `1`, `1.0` and `true` differ as JSON."""
@@ -142,9 +145,7 @@ class ToolCall:
         """The arguments as text: as they arrived, else compact JSON."""
         if self.arguments_text is not None:
             return self.arguments_text
-        return json.dumps(
-            self.arguments_value, ensure_ascii=False, separators=(",", ":")
-        )
+        return _compact(self.arguments_value)
 
 
 def as_blocks(content: str | Sequence[Any] | Any) -> tuple[Any, ...]:
