@@ -65,28 +65,35 @@ _KINDS: Final = {
 }
 
 
+_new: Final = tuple.__new__
+"""Makes a named tuple of what it is given, without going through its signature."""
+
+
 def entry_of(message: Message) -> Entry:
     """How grouping sees *message*; costs its number of blocks."""
     content = message.content
-    if len(content) == 1 and type(content[0]) is Text and message.kind is None:
-        return _PLAIN[message.role]
+    if len(content) == 1 and message.kind is None:
+        block = content[0]
+        if type(block) is Text:
+            return _PLAIN[message.role]
+        if type(block) is ToolResult and message.role is Role.TOOL_RESULT:
+            return _new(Entry, (RESULT, (), (_answer(block),), False))
     if message.kind is not None and message.kind in DISPLAY_KINDS:
         return Entry(HIDDEN)
     kind = _KINDS[message.role]
     if kind == SYSTEM:
         return Entry(SYSTEM)
     if kind == ASSISTANT:
-        calls = [CallKey(b.id, b.name) for b in message.content if type(b) is ToolCall]
-        return Entry(ASSISTANT, tuple(calls))
-    results = tuple(
-        [
-            Answer(b.tool_call_id, b.tool_name, b.final)
-            for b in message.content
-            if type(b) is ToolResult
-        ]
-    )
+        calls = [_new(CallKey, (b.id, b.name)) for b in content if type(b) is ToolCall]
+        return _new(Entry, (ASSISTANT, tuple(calls), (), False))
+    results = tuple([_answer(b) for b in content if type(b) is ToolResult])
     if kind == USER and message.kind == "bridge" and not results:
         return Entry(NOTE)
-    if kind == USER and results and len(results) == len(message.content):
+    if kind == USER and results and len(results) == len(content):
         kind = RESULT
     return Entry(kind, (), results, message.kind == SUMMARY_KIND)
+
+
+def _answer(block: ToolResult) -> Answer:
+    final = not (block.pending or block.interim)
+    return _new(Answer, (block.tool_call_id, block.tool_name, final))

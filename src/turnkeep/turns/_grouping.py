@@ -138,6 +138,11 @@ class Grouping:
         self, index: int, kind: int, results: tuple[Answer, ...], meant_for: int
     ) -> int:
         self._run = -1
+        if len(results) == 1 and kind == RESULT:
+            call = self._match(results[0], meant_for)
+            if call is not None and call.message == self._place:
+                # Right behind its call, or behind other results of it: most are.
+                return self._add_at_place(index, call, final=results[0].final)
         steps: list[int] = []
         carriers: list[int] = []
         for position, answer in enumerate(results):
@@ -188,6 +193,17 @@ class Grouping:
             if self._run_results != step:
                 self.displaced_run.add(index)
                 self._run_results = -1
+        return step
+
+    def _add_at_place(self, index: int, call: OpenCall, *, final: bool) -> int:
+        """Add a result of the call message whose results are being read."""
+        if call.answer is not None:
+            self.superseded[call.answer] = index
+        call.answer = (index, 0)
+        if final:
+            self._close(call, index)
+        step = self.step_of[call.message]
+        self.step_of.append(step)
         return step
 
     def _match(self, answer: Answer, meant_for: int = -1) -> OpenCall | None:
