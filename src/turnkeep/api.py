@@ -75,7 +75,7 @@ def fit(messages: Any, max_tokens: int | None = None, **options: Any) -> Any:
         BudgetExceededError: What must stay does not fit.
         FormatError: The input is malformed; its path says where.
     """
-    job = _Job(messages, max_tokens, **options)
+    job = _Job(messages, max_tokens, lasting=False, **options)
     return job.source.apply_to(job.plan(), job.envelope)
 
 
@@ -397,7 +397,9 @@ class _Job:
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
         on_overflow: Overflow = "raise",
+        lasting: bool = True,
     ) -> None:
+        """Take *messages* apart; *lasting*: its plan may be used when they changed."""
         _check_choice("pin_scope", pin_scope, ("turn", "step"))
         _check_choice("on_invalid", on_invalid, ("repair", "raise", "keep"))
         _check_choice("open_calls", open_calls, ("stand-in", "keep", "raise"))
@@ -430,7 +432,7 @@ class _Job:
         by_caller = callable(token_counter) and not hasattr(token_counter, "count")
         if by_caller:
             counter = CallerCounter(token_counter, self.format)
-        self.source = ListSource(self.envelope, self.format, counter)
+        self.source = ListSource(self.envelope, self.format, counter, lasting=lasting)
         if on_invalid == "raise":
             self._refuse_invalid(placement)
         pins = self._pins(pinned, pin_scope)

@@ -64,7 +64,8 @@ def agrees(entries: list[Any]) -> bool:
     rows, columns = decoded(entries), group_columns(sketch.columns)
     assert answers_of(columns) == answers_of(rows)
     assert state_of(columns) == state_of(rows)
-    assert dict(sketch.ids) == {n: e["id"] for n, e in enumerate(entries) if "id" in e}
+    found = dict(zip(sketch.id_at, sketch.ids, strict=True))
+    assert found == {n: e["id"] for n, e in enumerate(entries) if "id" in e}
     return True
 
 

@@ -8,6 +8,7 @@ message and names what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -43,7 +44,8 @@ def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
     except (KeyError, TypeError, AttributeError, IndexError):
         return None
     codes = bytes(reader.codes)
-    columns = Columns(codes, reader.call_ids, reader.result_ids, reader.keys_of)
+    keys_of = partial(_keys_of, entries)
+    columns = Columns(codes, reader.call_ids, reader.result_ids, keys_of)
     return Sketch(columns, reader.id_at, reader.ids)
 
 
@@ -159,10 +161,11 @@ class _Reader:
                     self.codes[at] = OPEN_RESULT
         return True
 
-    def keys_of(self, index: int) -> list[CallKey]:
-        """The calls of a message."""
-        calls = self.entries[index]["tool_calls"]
-        return [CallKey(call["id"], _name_of(call)) for call in calls]
+
+def _keys_of(entries: Sequence[Any], index: int) -> list[CallKey]:
+    """The calls of a message."""
+    calls = entries[index]["tool_calls"]
+    return [CallKey(call["id"], _name_of(call)) for call in calls]
 
 
 def _name_of(call: Any) -> str:

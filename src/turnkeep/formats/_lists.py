@@ -80,8 +80,25 @@ class CallerCounter:
 class ListSource:
     """A caller's list, read once; messages are decoded and counted when needed."""
 
-    def __init__(self, envelope: Envelope, fmt: Format, counter: Counter) -> None:
+    def __init__(
+        self,
+        envelope: Envelope,
+        fmt: Format,
+        counter: Counter,
+        *,
+        lasting: bool = True,
+    ) -> None:
         """Read the entries of *envelope*: who speaks, which calls, which results.
+
+        Args:
+            envelope:
+                What holds them.
+            fmt:
+                Their format.
+            counter:
+                Counts them.
+            lasting:
+                Whether this may be asked when the caller has changed his list.
 
         Raises:
             FormatError: An entry is not what *fmt* demands.
@@ -90,8 +107,7 @@ class ListSource:
         self.envelope = envelope
         self.format = fmt
         self._counter = counter
-        # A copy of the list: the caller may append to his own before applying a plan.
-        self._entries = list(envelope.entries)
+        self._entries = list(envelope.entries) if lasting else envelope.entries
         self._messages: dict[int, Message] = {}
         self._wire: Sequence[int] = range(len(self._entries))
         """The entry of each message."""

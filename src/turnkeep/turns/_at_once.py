@@ -12,6 +12,7 @@ from ._marks import Marks
 _BEGINS = bytes(kind != RESULT for kind in range(256))
 _OPENS_TURN = bytes(kind == USER for kind in range(256))
 _NO_STEP = bytes([RESULT])
+_MANY = 1_024
 _TWO_ASSISTANTS = bytes([ASSISTANT, ASSISTANT])
 
 
@@ -29,9 +30,11 @@ class _AtOnce(Grouping):
 
     __slots__ = (
         "_answered",
+        "_asked",
         "_begins",
         "_columns",
         "_first",
+        "_looks",
         "_opens",
         "_step_of",
         "_turn_first",
@@ -40,6 +43,8 @@ class _AtOnce(Grouping):
     def __init__(self, columns: Columns) -> None:
         super().__init__()
         self._columns = columns
+        self._asked: set[str] | None = None
+        """The ids of all calls."""
         self._answered: dict[str, list[int]] | None = None
         """By id, the results that stand right behind their calls."""
         self.kinds = bytearray(columns.codes.translate(KIND_OF))
@@ -60,6 +65,8 @@ class _AtOnce(Grouping):
         self._first: array[int] | None = None
         self._turn_first: array[int] | None = None
         self._step_of: array[int] | None = None
+        self._looks = 0
+        """How often the step of a message was looked for."""
         if carriers or twins:
             self._seat_strays(carriers, twins)
         if self.kinds:
@@ -111,9 +118,10 @@ class _AtOnce(Grouping):
 
     def step_at(self, index: int) -> int:
         """See `Grouping.step_at`."""
-        if self._step_of is None:
+        if self._step_of is None and self._looks < _MANY:
+            self._looks += 1
             return self._begins.before(index + 1) - 1
-        return self._step_of[index]
+        return self.step_of[index]
 
     def turn_of(self, step: int) -> int:
         """See `Grouping.turn_of`."""
@@ -223,8 +231,12 @@ class _AtOnce(Grouping):
 
     def _closed_before(self, call_id: str | None, index: int) -> int | None:
         known = super()._closed_before(call_id, index)
+        # Only histories with misfits pay for these indexes.
+        if self._asked is None:
+            self._asked = self._columns.asked()
+        if call_id not in self._asked:
+            return known
         if self._answered is None:
-            # Only histories with misfits pay for this index.
             self._answered = self._columns.answered()
         places = self._answered.get(call_id or "", ())
         at = bisect_left(places, index)

@@ -40,9 +40,10 @@ class Linked(NamedTuple):
     message: int
     """Its index."""
     ids: Sequence[str]
-    """Those of its calls, or of the one that it answers."""
+    """Those of its calls, or of the one that it answers; of settled calls, in the order
+    of their results."""
     settled: bool
-    """Whether it makes calls that the messages right behind it answer, in order."""
+    """Whether it makes calls that the messages right behind it answer."""
 
 
 class _Part(NamedTuple):
@@ -83,6 +84,15 @@ class Columns:
         for part in self._parts():
             if not self._is_settled(part):
                 yield from (link for link in self._links(part) if not link.settled)
+
+    def asked(self) -> set[str]:
+        """The ids of all calls."""
+        ids = set(self.call_ids)
+        at = self.codes.find(MANY_CALLS)
+        while at >= 0:
+            ids.update(key.id or "" for key in self.keys_of(at))
+            at = self.codes.find(MANY_CALLS, at + 1)
+        return ids
 
     def answered(self) -> dict[str, list[int]]:
         """By id, the final results that stand right behind their calls, in order."""
@@ -132,15 +142,14 @@ class Columns:
                 ids = self.call_ids[call : call + code // CALL]
                 call += len(ids)
             after = at + 1 + len(ids)
-            if (
-                codes[at + 1 : after] == _FINAL * len(ids)
-                and result_ids[result : result + len(ids)] == ids
-            ):
-                yield Linked(at, ids, settled=True)
-                result += len(ids)
-            else:
-                yield Linked(at, ids, settled=False)
-                after = 0
+            if codes[at + 1 : after] == _FINAL * len(ids):
+                given = result_ids[result : result + len(ids)]
+                if given == ids or sorted(given) == sorted(ids):
+                    yield Linked(at, given, settled=True)
+                    result += len(ids)
+                    continue
+            yield Linked(at, ids, settled=False)
+            after = 0
 
 
 def _alternate(codes: bytes) -> bool:
