@@ -38,8 +38,8 @@ def kept_indexes(history: History, dropped: bytearray | None) -> Sequence[int]:
         if not grouping.late:
             indexes.extend(span)
             continue
-        step_of = grouping.step_of
-        indexes.extend(i for i in span if not dropped[step_of[i]])
+        step_at = grouping.step_at
+        indexes.extend(i for i in span if not dropped[step_at(i)])
         for step in range(start, stop):
             strays.extend(i for i in grouping.late.get(step, ()) if i >= span.stop)
     if strays:

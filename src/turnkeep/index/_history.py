@@ -320,7 +320,7 @@ class History:
             return grouping.newest
         for index in range(len(grouping) - 1, -1, -1):
             if index not in gone and grouping.kinds[index] != HIDDEN:
-                return grouping.step_of[index]
+                return grouping.step_at(index)
         return None
 
     def _hold_current(self, held: dict[int, str]) -> None:

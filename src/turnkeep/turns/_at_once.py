@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 
 from ._calls import OpenCall, Problem
 from ._columns import KIND_OF, OPEN_RESULT, Columns
@@ -36,6 +36,7 @@ class _AtOnce(Grouping):
         "_first",
         "_looks",
         "_opens",
+        "_seats",
         "_step_of",
         "_turn_first",
     )
@@ -65,6 +66,8 @@ class _AtOnce(Grouping):
         self._first: array[int] | None = None
         self._turn_first: array[int] | None = None
         self._step_of: array[int] | None = None
+        self._seats: dict[int, int] = {}
+        """The steps of messages that stand behind a later one."""
         self._looks = 0
         """How often the step of a message was looked for."""
         if carriers or twins:
@@ -98,7 +101,9 @@ class _AtOnce(Grouping):
     def step_of(self) -> array[int]:
         """Step of each message; linear the first time."""
         if self._step_of is None:
-            self._step_of = array("i", [n - 1 for n in self._begins.counts()])
+            self._step_of = self._begins.numbers()
+            for index, step in self._seats.items():
+                self._step_of[index] = step
         return self._step_of
 
     @step_of.setter
@@ -120,8 +125,13 @@ class _AtOnce(Grouping):
         """See `Grouping.step_at`."""
         if self._step_of is None and self._looks < _MANY:
             self._looks += 1
-            return self._begins.before(index + 1) - 1
+            seat = self._seats.get(index)
+            return self._around(index) if seat is None else seat
         return self.step_of[index]
+
+    def _around(self, index: int) -> int:
+        """The last step to begin at a message or before it."""
+        return self._begins.before(index + 1) - 1
 
     def turn_of(self, step: int) -> int:
         """See `Grouping.turn_of`."""
@@ -190,14 +200,14 @@ class _AtOnce(Grouping):
 
     def _seat_strays(self, carriers: dict[int, int], twins: dict[int, int]) -> None:
         """Give the results that were not answered on the spot to their steps."""
-        step_of = self.step_of
         misfits = {problem.message for problem in self.problems}
         for index in sorted((*carriers, *twins)):
             carrier = carriers.get(index)
-            step = step_of[twins[index] if carrier is None else carrier]
-            if step_of[index] != step:
-                step_of[index] = step
-            if bisect_right(self.first, index) - 1 != step:
+            step = self.step_at(twins[index] if carrier is None else carrier)
+            if self._around(index) != step:
+                self._seats[index] = step
+                if self._step_of is not None:
+                    self._step_of[index] = step
                 self.late.setdefault(step, []).append(index)
             if carrier is None:
                 continue
@@ -207,7 +217,7 @@ class _AtOnce(Grouping):
             ):
                 self.displaced[index] = carrier
             if (
-                step_of[before] != step
+                self.step_at(before) != step
                 or before in misfits
                 or before in self.displaced_run
             ):

@@ -313,8 +313,8 @@ class Grouping:
             return list(span)
         if len(span) == 1 and step not in self.late:
             return [span.start]
-        step_of = self.step_of
-        return [i for i in span if step_of[i] == step] + self.late.get(step, [])
+        step_at = self.step_at
+        return [i for i in span if step_at(i) == step] + self.late.get(step, [])
 
     def is_question(self, step: int) -> bool:
         """Whether the step is the user message that opens its turn."""

@@ -65,6 +65,6 @@ class Marks:
             self._places = array("i", list(every))
         return self._places
 
-    def counts(self) -> array[int]:
-        """How many are marked up to each one, itself included. Linear."""
-        return array("i", list(accumulate(self._flags)))
+    def numbers(self) -> array[int]:
+        """The number, from 0, of the last marked one up to each. Linear."""
+        return array("i", list(accumulate(self._flags, initial=-1)))[1:]
