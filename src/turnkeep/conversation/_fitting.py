@@ -306,7 +306,8 @@ class Fitter:
                 return None
             if outcome.cut is not cut:
                 self._cut, self._memory = outcome.cut, None
-            self._base = None if calls else Base.of(ledger, outcome)
+            if not calls:
+                self._base = Base.of(ledger, outcome)
         return Scene(self.stage, outcome, ask, limits, setting, inserted)
 
     def _needs_more(self, demands: Demands, calls: Sequence[OpenCall]) -> bool:

@@ -106,11 +106,15 @@ class Ledger:
         self.messages.append(message)
         self.index[identity] = index
         self.counts.append(known)
-        entry = entry_of(message)
-        step = self.grouping.add(
-            entry, self._meant_for(message) if message.metadata else -1
-        )
-        self._note(index)
+        entry, grouping = entry_of(message), self.grouping
+        step = grouping.add(entry, self._meant_for(message) if message.metadata else -1)
+        bad, replaced = self._seen
+        if len(grouping.problems) != bad or len(grouping.superseded) != replaced:
+            self._look_at_misfits(index)
+        if grouping.ties:
+            self.irregular = True
+        if entry.kind == HIDDEN:
+            self.shown_only = True
         if known < 0:
             self.last_uncounted = index
         weight = known if known > 0 and not self._is_unseen(index, entry) else 0
@@ -140,23 +144,15 @@ class Ledger:
         if fixed:
             self.static.add(step)
 
-    def _note(self, index: int) -> None:
-        """Take notice of what the message *index* changed beside its own step."""
-        grouping = self.grouping
-        bad, replaced = self._seen
-        if len(grouping.problems) != bad or len(grouping.superseded) != replaced:
-            for problem in grouping.problems[bad:]:
-                self._leave_out(problem.message, index)
-            fresh = islice(
-                reversed(grouping.superseded), len(grouping.superseded) - replaced
-            )
-            for gone, _ in fresh:
-                self._leave_out(gone, index)
-            self._seen = (len(grouping.problems), len(grouping.superseded))
-        if grouping.ties:
-            self.irregular = True
-        if grouping.kinds[index] == HIDDEN:
-            self.shown_only = True
+    def _look_at_misfits(self, newest: int) -> None:
+        """Leave out what the message *newest* made superfluous, or itself."""
+        grouping, (bad, replaced) = self.grouping, self._seen
+        for problem in grouping.problems[bad:]:
+            self._leave_out(problem.message, newest)
+        fresh = len(grouping.superseded) - replaced
+        for gone, _ in islice(reversed(grouping.superseded), fresh):
+            self._leave_out(gone, newest)
+        self._seen = (len(grouping.problems), len(grouping.superseded))
 
     def _meant_for(self, message: Message) -> int:
         """The message whose call a result answers, if the result says so."""

@@ -179,8 +179,10 @@ def _is_counted(ledger: Ledger, cut: int, before: Sequence[int]) -> bool:
 def _held_now(ledger: Ledger, pending: Sequence[OpenCall], newest: int) -> list[int]:
     """Steps that only the moment holds: open calls, the question, the newest step."""
     grouping, static = ledger.grouping, ledger.static
+    held = {newest}
     question = grouping.question_of(grouping.turns - 1)
-    held = {newest} if question is None else {newest, question}
+    if question is not None:
+        held.add(question)
     for call in pending:
         step = grouping.step_of[call.message]
         held.add(step)

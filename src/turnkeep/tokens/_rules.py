@@ -30,6 +30,9 @@ from ._tools import count_json_tools
 _SEALED_CHARACTERS: Final = 5.33
 """Characters of base64 that stand for a token of sealed reasoning: four bytes each."""
 
+_SAID: Final = frozenset({Text, ToolCall})
+"""What most messages of several blocks are made of."""
+
 _WORDS: Final = 1_000
 """Words (roles, tools) whose tokens are remembered."""
 
@@ -98,7 +101,7 @@ class Rules:
         self.rule = f"{self.source}; text {kind} ({text.name})"
         self._count = text.count
         self._known: dict[str, int] = {}
-        self._fixed: dict[Role, int] = {}
+        self._fixed: dict[tuple[Role, int], int] = {}
 
     def message(self, message: Message) -> int:
         """Tokens of one logical message, its overhead included."""
@@ -106,16 +109,10 @@ class Rules:
             return 0
         if message.token_count is not None:
             return message.token_count
-        content = message.content
-        # Four messages in five are one text and nothing else: no tally for them.
-        if len(content) == 1 and not message.extra:
-            block = content[0]
-            if type(block) is Text:
-                role = message.role
-                fixed = self._fixed.get(role)
-                if fixed is None:
-                    fixed = self._fixed[role] = self._overhead(message, texts=True)
-                return fixed + self._count(block.text)
+        if not message.extra:
+            plain = self._plain(message)
+            if plain is not None:
+                return plain
         tally, overhead = self._spend(message)
         return overhead + (
             tally.text
@@ -126,6 +123,46 @@ class Rules:
             + tally.documents
             + tally.other
         )
+
+    def _plain(self, message: Message) -> int | None:
+        """Tokens of text, calls, or one result of text: no tally for most messages."""
+        content, count = message.content, self._count
+        if len(content) == 1:
+            block = content[0]
+            if type(block) is Text:
+                return self._fixed_for(message) + count(block.text)
+            if type(block) is ToolResult:
+                inner = block.content
+                if (
+                    len(inner) != 1
+                    or type(inner[0]) is not Text
+                    or block.tool_name is not None
+                    or not block.final
+                    or message.role is not Role.TOOL_RESULT
+                ):
+                    return None
+                total = self._fixed_for(message, answers=1) + count(inner[0].text)
+                if block.tool_call_id and self.sends_call_ids:
+                    total += count(block.tool_call_id)
+                return total + self.per_result
+        if not _SAID.issuperset(map(type, content)):
+            return None
+        total = self._fixed_for(message)
+        for block in content:
+            if type(block) is Text:
+                total += count(block.text)
+            elif type(block) is ToolCall:
+                total += self._call(block)
+        return total
+
+    def _fixed_for(self, message: Message, answers: int = 0) -> int:
+        """The overhead of messages like this, worked out once."""
+        key = (message.role, answers)
+        known = self._fixed.get(key)
+        if known is None:
+            known = self._overhead(message, texts=not answers, answers=answers)
+            self._fixed[key] = known
+        return known
 
     def parts(self, message: Message) -> Parts:
         """The same by kind; a host's own count is all text."""
