@@ -286,21 +286,18 @@ class Fitter:
             return None
         trigger = min(trigger, limits.available)
         inserted: tuple[Inserted, ...] = ()
-        outcome: Outcome | None = None
+        stand_ins = 0
         if calls:
             if not all(map(self.desk.is_awaited, calls)):
                 return None
             inserted = self._stand_in_for(calls, ask)
-        elif self._base is not None:
-            outcome = self._base.outcome(ledger, cut, trigger)
+            stand_ins = sum([item.tokens for item in inserted])
+        outcome: Outcome | None = None
+        if self._base is not None:
+            outcome = self._base.outcome(ledger, cut, calls, stand_ins, trigger)
         if outcome is None:
             outcome = quick_plan(
-                ledger,
-                cut,
-                calls,
-                sum([item.tokens for item in inserted]),
-                trigger=trigger,
-                target=limits.goal,
+                ledger, cut, calls, stand_ins, trigger=trigger, target=limits.goal
             )
             if outcome is None:
                 return None

@@ -67,14 +67,13 @@ class Outcome(NamedTuple):
 class Base:
     """What a window holds beside the newest end: a number, until something there moves.
 
-    Between two cuts an agent's window only gets longer. Then its size is this and the
-    sum of all steps.
+    Between two cuts an agent's window only gets longer: what the moment held before the
+    cut has come back for good, so the window's size is this and the sum of all steps.
     """
 
     cut: Cut
     version: int
     shifts: int
-    turns: int
     rest: int
     """The window's tokens less those of all steps."""
 
@@ -88,22 +87,42 @@ class Base:
         if grouping.question_of(grouping.turns - 1) is None:
             return None
         rest = outcome.tokens - ledger.steps.total
-        return cls(outcome.cut, ledger.version, ledger.shifts, grouping.turns, rest)
+        return cls(outcome.cut, ledger.version, ledger.shifts, rest)
 
-    def outcome(self, ledger: Ledger, cut: Cut, trigger: int) -> Outcome | None:
+    def outcome(
+        self,
+        ledger: Ledger,
+        cut: Cut,
+        pending: Sequence[OpenCall],
+        stand_ins: int,
+        trigger: int,
+    ) -> Outcome | None:
         """The window of now, if it is still like that and within *trigger* tokens."""
         if (
             self.cut is not cut
             or self.shifts != ledger.shifts
             or self.version != ledger.version
-            or self.turns != ledger.grouping.turns
             or ledger.last_uncounted >= 0
             or ledger.irregular
             or ledger.ends_left_out
+            or (pending and not _are_behind(ledger, cut, pending))
         ):
             return None
-        tokens = ledger.steps.total + self.rest
+        tokens = ledger.steps.total + self.rest + stand_ins
         return Outcome(tokens, cut, pruned=False) if tokens <= trigger else None
+
+
+def _are_behind(ledger: Ledger, cut: Cut, pending: Sequence[OpenCall]) -> bool:
+    """Whether *cut* keeps all that awaited calls hold."""
+    grouping = ledger.grouping
+    for call in pending:
+        step = grouping.step_of[call.message]
+        if step < cut.step:
+            return False
+        asked = grouping.question_of(grouping.turn_of(step))
+        if asked is not None and asked < cut.step and asked not in cut.kept:
+            return False
+    return True
 
 
 def quick_plan(
