@@ -122,7 +122,7 @@ def _moves(history: History, placement: Placement) -> dict[int, int]:
     if placement == "after-call":
         return dict(sorted(grouping.displaced.items()))
     return {
-        index: _run_end(history, grouping.first[grouping.step_of[index]])
+        index: _run_end(history, grouping.first[grouping.step_at(index)])
         for index in sorted(grouping.displaced_run)
     }
 
@@ -136,10 +136,10 @@ def _anchor(history: History, call_message: int, placement: Placement) -> int:
 def _run_end(history: History, index: int) -> int:
     """The last entry of the assistant message that *index* belongs to."""
     grouping = history.grouping
-    step = grouping.step_of[index]
+    step = grouping.step_at(index)
     last = index
     for i in range(index + 1, len(grouping)):
-        if grouping.step_of[i] != step or grouping.kinds[i] not in (ASSISTANT, HIDDEN):
+        if grouping.step_at(i) != step or grouping.kinds[i] not in (ASSISTANT, HIDDEN):
             break
         last = i if grouping.kinds[i] == ASSISTANT else last
     return last
@@ -162,7 +162,7 @@ def _weave(
     for index in indexes:
         if not isinstance(index, int) or index in moved:
             continue
-        follows = grouping.kinds[index] == RESULT and grouping.step_of[index] == step
+        follows = grouping.kinds[index] == RESULT and grouping.step_at(index) == step
         if tail and not follows:
             order.extend(tail)
             tail = []
@@ -172,7 +172,7 @@ def _weave(
         order.append(index)
         if index in behind:
             tail = list(behind[index])
-            step = grouping.step_of[index]
+            step = grouping.step_at(index)
     order.extend(tail)
     order.extend(waiting[nth:])
     return order
@@ -245,10 +245,10 @@ def _exceptions(
                 odd[index] = ("keep", cause)
     for index, message in history.mended.items():
         del message
-        if dropped is None or not dropped[grouping.step_of[index]]:
+        if dropped is None or not dropped[grouping.step_at(index)]:
             odd[index] = ("edit", Cause.REPAIR)
     for index, cause in edits.items():
-        if dropped is None or not dropped[grouping.step_of[index]]:
+        if dropped is None or not dropped[grouping.step_at(index)]:
             odd[index] = ("edit", cause)
     at = grouping.kinds.find(HIDDEN)
     while at >= 0:
