@@ -9,10 +9,10 @@ from turnkeep.stores import Change, Row
 from ._calls import CallNote
 
 if TYPE_CHECKING:
-    from ._conversation import Conversation
+    from ._core import Core
 
 
-def apply_change(chat: Conversation, change: Change) -> None:
+def apply_change(chat: Core, change: Change) -> None:
     """Make a change; what it names and is not here is passed over.
 
     Costs the change, and the history once where messages go.
@@ -51,7 +51,7 @@ def apply_change(chat: Conversation, change: Change) -> None:
             chat._desk.book[call.message, call.position] = CallNote.of(call)
 
 
-def _replace(chat: Conversation, row: Row) -> None:
+def _replace(chat: Core, row: Row) -> None:
     ledger, fitter = chat._ledger, chat._fitter
     index = ledger.index.get(row.message.id or "")
     if index is None:
@@ -63,6 +63,6 @@ def _replace(chat: Conversation, row: Row) -> None:
         fitter.forget()
 
 
-def count_of(chat: Conversation, row: Row) -> int:
+def count_of(chat: Core, row: Row) -> int:
     """A row's tokens, if the conversation's own counter took them."""
     return row.tokens if row.counter == chat._ledger.counter.name else -1

@@ -12,7 +12,7 @@ from ._changes import apply_change
 from ._saving import settings_of
 
 if TYPE_CHECKING:
-    from ._conversation import Conversation
+    from ._core import Core
 
 
 class Link:
@@ -30,9 +30,7 @@ class Link:
         """Tokens of the newest part that is here; `None` where everything is."""
         self._settings: dict[str, Any] = dict(snapshot.state)
 
-    def commit(
-        self, chat: Conversation, make: Callable[[], Change], *, rebase: bool
-    ) -> Change:
+    def commit(self, chat: Core, make: Callable[[], Change], *, rebase: bool) -> Change:
         """Write what *make* makes; with *rebase*, made again on top of what is new.
 
         The change itself is not made in memory yet; what is new is.
@@ -62,11 +60,11 @@ class Link:
         self.version = delta.version
         return change
 
-    def refresh(self, chat: Conversation) -> tuple[str, ...]:
+    def refresh(self, chat: Core) -> tuple[str, ...]:
         """Take over what others wrote; returns the ids of the messages concerned."""
         return self._follow(chat, self.store.read_since(self.id, self.version))
 
-    def _follow(self, chat: Conversation, news: Delta) -> tuple[str, ...]:
+    def _follow(self, chat: Core, news: Delta) -> tuple[str, ...]:
         changes = news.changes
         known = chat._ledger.index
         named = [row.message.id or "" for row in changes.replace]
@@ -84,7 +82,7 @@ class Link:
         fresh = (row.message.id or "" for row in changes.append)
         return tuple(dict.fromkeys([*fresh, *named, *news.changes.remove]))
 
-    def load_rest(self, chat: Conversation) -> None:
+    def load_rest(self, chat: Core) -> None:
         """Read everything, where only the newest part is here; forgets the cut."""
         if self.tail is None:
             return
@@ -94,7 +92,7 @@ class Link:
         chat._desk.settle()
         self.version, self.tail = snapshot.version, None
 
-    def flush(self, chat: Conversation) -> None:
+    def flush(self, chat: Core) -> None:
         """Write the settings and the cut, if they are others than before."""
         now = settings_of(chat)
         patch = {key: None for key in self._settings if key not in now}

@@ -28,6 +28,7 @@ from ._learning import Learner, SavedLearning
 
 if TYPE_CHECKING:
     from ._conversation import Conversation
+    from ._core import Core
 
 
 @attrs.frozen
@@ -100,12 +101,12 @@ _FIELDS = (
 )
 
 
-def to_document(chat: Conversation) -> dict[str, Any]:
+def to_document(chat: Core) -> dict[str, Any]:
     """Everything there is to save of *chat*, as plain JSON; costs the history."""
     return dump_messages(chat._ledger.messages, **_fields_of(chat))
 
 
-def to_parts(chat: Conversation) -> Iterator[bytes | memoryview]:
+def to_parts(chat: Core) -> Iterator[bytes | memoryview]:
     """The bytes of `to_document`, made as they are asked for.
 
     What they say is how *chat* is now, whatever becomes of it until then.
@@ -113,7 +114,7 @@ def to_parts(chat: Conversation) -> Iterator[bytes | memoryview]:
     return dump_parts(tuple(chat._ledger.messages), **_fields_of(chat))
 
 
-def _fields_of(chat: Conversation) -> dict[str, Any]:
+def _fields_of(chat: Core) -> dict[str, Any]:
     """What stands beside the messages in a document, by name."""
     fields = settings_of(chat)
     calls = [
@@ -130,7 +131,7 @@ def _fields_of(chat: Conversation) -> dict[str, Any]:
     return {name: fields[name] for name in sorted(fields)}
 
 
-def settings_of(chat: Conversation) -> dict[str, Any]:
+def settings_of(chat: Core) -> dict[str, Any]:
     """What is saved beside messages and calls: budget, model, cut and the like."""
     fitter = chat._fitter
     fields: dict[str, Any] = dict(chat._unknown)
@@ -173,7 +174,7 @@ def _saved_budget(budget: Budget) -> SavedBudget:
     )
 
 
-def _saved_cut(chat: Conversation, memory: Memory, available: int) -> SavedCut:
+def _saved_cut(chat: Core, memory: Memory, available: int) -> SavedCut:
     ledger = chat._ledger
     first = ledger.grouping.first
     runs: list[SavedRun] = []
@@ -288,7 +289,7 @@ def _with_settings(
     return chat
 
 
-def _load_calls(chat: Conversation, calls: Sequence[CallRecord]) -> None:
+def _load_calls(chat: Core, calls: Sequence[CallRecord]) -> None:
     for nth, call in enumerate(calls):
         if call.message not in chat._ledger.index:
             reason = f"no message {call.message!r}"
@@ -321,9 +322,7 @@ def _budget(saved: SavedBudget) -> Budget:
         raise FormatError(str(error), "$.budget") from None
 
 
-def _saved_counts(
-    chat: Conversation, rest: Mapping[str, Any], length: int
-) -> Sequence[int]:
+def _saved_counts(chat: Core, rest: Mapping[str, Any], length: int) -> Sequence[int]:
     """Counts of the same counter; others are counted again when needed."""
     counts = rest.get("counts")
     if counts is None or rest.get("counter") != chat._ledger.counter.name:
@@ -337,7 +336,7 @@ def _saved_counts(
     return counts
 
 
-def _memory(chat: Conversation, cut: SavedCut, border: int | None = None) -> Memory:
+def _memory(chat: Core, cut: SavedCut, border: int | None = None) -> Memory:
     """The cut by places in *chat*.
 
     Where only the newest part is there, *border* is its first message: what stands

@@ -1,0 +1,224 @@
+"""What a conversation is: its history, its settings, its place in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import RLock
+from typing import Any, ClassVar
+
+from turnkeep.budgets import Budget
+from turnkeep.errors import UnknownMessageError
+from turnkeep.formats import format_of_model
+from turnkeep.model import STAND_IN_TEXT, Message, paused_gc
+from turnkeep.plans import Plan
+from turnkeep.stores import Change
+from turnkeep.strategies import Strategy
+from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_counter
+
+from ._asking import Ask
+from ._calls import POLICIES, PendingPolicy
+from ._changes import apply_change
+from ._desk import CallDesk
+from ._fitting import Fitter
+from ._ledger import Ledger
+from ._link import Link
+
+
+class Core:
+    """The state of a conversation, and the one way in which it changes."""
+
+    DEFAULT_STAND_IN: ClassVar = STAND_IN_TEXT
+
+    def __init__(
+        self,
+        *,
+        budget: Budget | None = None,
+        model: str | None = None,
+        format: str | None = None,  # noqa: A002 - the public name
+        tools: Any = None,
+        strategy: Strategy | None = None,
+        token_counter: TextCounter | RequestCounter | str | None = None,
+        stand_in_text: str = STAND_IN_TEXT,
+        pending_policy: PendingPolicy = "answer",
+        on_prune: Callable[[Plan], object] | None = None,
+    ) -> None:
+        """See the class."""
+        if pending_policy not in POLICIES:
+            known = ", ".join(map(repr, POLICIES))
+            msg = f"pending_policy is one of {known}, not {pending_policy!r}"
+            raise ValueError(msg)
+        self._lock = RLock()
+        self._budget = budget
+        self._model = model
+        self._format = format
+        self.tools = tools
+        self.strategy = strategy
+        self._text_counter = token_counter
+        self.stand_in_text = stand_in_text
+        self.pending_policy = pending_policy
+        self.on_prune = on_prune
+        self.metadata: dict[str, Any] = {}
+        """Anything of the host's that is to be saved with the conversation."""
+        self._unknown: dict[str, Any] = {}
+        self._next = 1
+        self._link: Link | None = None
+        self._asked: tuple[Any, Ask] = ((), Ask(""))
+        """What the last window was asked for: mostly the same as the next."""
+        self._ledger = Ledger(self._make_counter())
+        self._desk = CallDesk(self._ledger)
+        self._fitter = Fitter(self._ledger, self._desk, self._lock)
+
+    # -- what it is -----------------------------------------------------------------
+
+    @property
+    def budget(self) -> Budget | None:
+        """What a window may hold. A larger one brings dropped messages back."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget | None) -> None:
+        self._budget = budget
+
+    @property
+    def model(self) -> str | None:
+        """The model; another one counts again and forgets the cut."""
+        return self._model
+
+    @model.setter
+    def model(self, model: str | None) -> None:
+        with self._lock:
+            if model == self._model:
+                return
+            self._model = model
+            self._fitter.settle()
+            self._ledger.use(self._make_counter())
+            self._fitter.forget()
+
+    @property
+    def format(self) -> str:
+        """The format windows are encoded in; follows the model unless given."""
+        if self._format is None:
+            return format_of_model(self._model)
+        return self._format
+
+    def _make_counter(self) -> RequestCounter:
+        counter = self._text_counter
+        if isinstance(counter, RequestCounter):
+            return counter
+        if isinstance(counter, str):
+            counter = text_counter(self._model, counter)
+        return request_counter(format=self.format, model=self._model, text=counter)
+
+    @property
+    def version(self) -> int | None:
+        """The version in its store that this process has seen; `None` without one."""
+        return None if self._link is None else self._link.version
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole history is here, or only the part that `open` read."""
+        return self._link is None or self._link.tail is None
+
+    def refresh(self) -> tuple[str, ...]:
+        """Take over what other processes wrote to the store; costs what they wrote.
+
+        Returns:
+            Ids of the messages that came, changed or went.
+        """
+        with self._lock:
+            return () if self._link is None else self._link.refresh(self)
+
+    def flush(self) -> None:
+        """Write settings (budget, model, metadata, the cut) to the store.
+
+        `fit` does so when it has cut. Messages, pins and calls need no flush.
+        """
+        with self._lock:
+            if self._link is not None:
+                self._link.flush(self)
+
+    def _load_rest(self) -> None:
+        if self._link is not None:
+            self._link.load_rest(self)
+
+    def _commit(self, make: Callable[[], Change], *, rebase: bool = True) -> Change:
+        """Make a change: in the store first, where there is one, and then here.
+
+        With *rebase*, a change that others were faster than is made again on top of
+        theirs: for what stays right whatever they wrote.
+        """
+        link = self._link
+        change = make() if link is None else link.commit(self, make, rebase=rebase)
+        apply_change(self, change)
+        return change
+
+    def __len__(self) -> int:
+        """Number of messages in the history."""
+        with self._lock:
+            self._load_rest()
+            return len(self._ledger.messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        """The messages as they are now, in order."""
+        return iter(self.messages)
+
+    def __contains__(self, message_id: object) -> bool:
+        """Whether a message has that id."""
+        with self._lock:
+            if message_id not in self._ledger.index:
+                self._load_rest()
+            return message_id in self._ledger.index
+
+    def __getitem__(self, message_id: str) -> Message:
+        """The message with that id.
+
+        Raises:
+            UnknownMessageError: There is none.
+        """
+        with self._lock:
+            index = self._at(message_id)  # may read the rest
+            return self._ledger.messages[index]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The whole history; costs its length."""
+        with self._lock:
+            self._load_rest()
+            return tuple(self._ledger.messages)
+
+    def _at(self, message_id: str) -> int:
+        if message_id not in self._ledger.index:
+            self._load_rest()
+        try:
+            return self._ledger.index[message_id]
+        except KeyError:
+            raise UnknownMessageError(message_id) from None
+
+    # -- ids -------------------------------------------------------------------------
+
+    def _new_id(self) -> str:
+        while (identity := f"msg-{self._next}") in self._ledger.index:
+            self._next += 1
+        return identity
+
+    def _raise_counter(self, identity: str | None) -> None:
+        # A regular expression would cost a tenth of loading a history.
+        if identity == f"msg-{self._next}":
+            self._next += 1
+        elif identity is not None and identity.startswith("msg-"):
+            number = identity[4:]
+            if len(number) < 16 and number.isascii() and number.isdecimal():
+                self._next = max(self._next, int(number) + 1)
+
+    def _take(self, messages: Iterable[Message], counts: Sequence[int] = ()) -> None:
+        """Append what was loaded: nothing is stamped, counting waits."""
+        batch = list(messages)
+        with paused_gc():
+            # Ids that are given are reserved before any are made.
+            for message in batch:
+                self._raise_counter(message.id)
+            for nth, message in enumerate(batch):
+                if message.id is None:
+                    batch[nth] = message.evolve(id=self._new_id())
+                    self._raise_counter(batch[nth].id)
+            self._ledger.load(batch, counts)

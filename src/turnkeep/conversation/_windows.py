@@ -1,0 +1,223 @@
+"""Making windows, and learning from what the provider says of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from turnkeep.budgets import Budget
+from turnkeep.engine import OpenCalls, Overflow
+from turnkeep.errors import BudgetExceededError
+from turnkeep.model import GenerationTotals, Message
+from turnkeep.strategies._calling import REHEARSAL, Rehearsal
+from turnkeep.telemetry import log_prune
+from turnkeep.tokens import Usage
+
+from ._asking import Ask
+from ._calls import POLICIES
+from ._learning import Observation
+from ._window import Window
+from ._writing import Writing
+
+
+class Windows(Writing):
+    """The part of a conversation that makes windows."""
+
+    def fit(
+        self,
+        budget: Budget | None = None,
+        *,
+        tools: Any = None,
+        format: str | None = None,  # noqa: A002 - the public name
+        open_calls: OpenCalls | None = None,
+        on_overflow: Overflow = "raise",
+        drop_system: bool = False,
+    ) -> Window:
+        """The messages to send now. The history keeps everything.
+
+        Remembers where it cut, so that the next window starts with the same prefix.
+
+        Args:
+            budget:
+                Instead of the conversation's own, for this window.
+            tools:
+                Instead of the conversation's own.
+            format:
+                What the window will be encoded in, if not the conversation's format.
+            open_calls:
+                `"stand-in"`, `"keep"` or `"raise"`; by default what `pending_policy`
+                says.
+            on_overflow:
+                `"raise"`, or `"send"` what cannot be made to fit.
+            drop_system:
+                Let system messages behind the leading ones go.
+
+        Raises:
+            BudgetExceededError: What must stay does not fit; the cut stays as it was.
+            OpenCallError: A call is open, and *open_calls* is `"raise"`.
+        """
+        window = self._window(
+            budget, tools, format, open_calls, on_overflow, drop_system=drop_system
+        )
+        self._announce(window)
+        return window
+
+    def _window(
+        self,
+        budget: Budget | None,
+        tools: Any,
+        format: str | None,  # noqa: A002 - as in fit
+        open_calls: OpenCalls | None,
+        on_overflow: Overflow,
+        *,
+        drop_system: bool,
+    ) -> Window:
+        with self._lock:
+            if budget is None:
+                budget = self._budget
+            if budget is None:
+                if self._model is None:
+                    msg = "this conversation has no budget: pass one to fit()"
+                    raise ValueError(msg)
+                budget = Budget.for_model(self._model)
+            link = self._link
+            if link is not None and budget.max_tokens > (
+                link.tail or budget.max_tokens
+            ):
+                self._load_rest()
+            if open_calls is None:
+                open_calls = POLICIES[self.pending_policy]
+            name = format or self.format
+            used = self.tools if tools is None else tools
+            asked = (
+                name,
+                self._model,
+                self.strategy,
+                used,
+                self.stand_in_text,
+                open_calls,
+                on_overflow,
+                drop_system,
+            )
+            if asked != self._asked[0]:
+                self._asked = asked, Ask(*asked)
+            ask = self._asked[1]
+            fitter = self._fitter
+            source = fitter.fit(budget, ask)
+            expected = fitter.learner.predict(source.tokens, exact=source.exact)
+            window = Window(name, used, expected, source)
+            fitter.watch(window)
+        return window
+
+    def _announce(self, window: Window) -> None:
+        """Tell the store, the log and the host of a prune."""
+        if window.pruned:
+            self.flush()
+            log_prune(window.plan)
+            if self.on_prune is not None:
+                self.on_prune(window.plan)
+
+    async def afit(self, budget: Budget | None = None, **options: Any) -> Window:
+        """The same as `fit`, without blocking the event loop.
+
+        A summariser runs on this loop (a sync one in a thread), and the conversation
+        is not locked meanwhile: it may be appended to. What it says is used if the
+        messages that it covers are still those that must go.
+        """
+        rehearsal = Rehearsal()
+        # Copied into the thread by to_thread.
+        token = REHEARSAL.set(rehearsal)
+        try:
+            window = await asyncio.to_thread(self._rehearse, rehearsal, budget, options)
+            if window is None:
+                await rehearsal.ask()
+                return await asyncio.to_thread(self.fit, budget, **options)
+        finally:
+            REHEARSAL.reset(token)
+        self._announce(window)
+        return window
+
+    def _rehearse(
+        self, rehearsal: Rehearsal, budget: Budget | None, options: dict[str, Any]
+    ) -> Window | None:
+        """The window, or nothing (and nothing changed) if a summariser is needed."""
+        asked = {
+            "tools": None,
+            "format": None,
+            "open_calls": None,
+            "on_overflow": "raise",
+            "drop_system": False,
+            **options,
+        }
+        with self._lock:
+            state = self._fitter.checkpoint()
+            try:
+                window = self._window(budget, **asked)
+            except BudgetExceededError:
+                if not rehearsal.is_open:
+                    raise
+            else:
+                if not rehearsal.is_open:
+                    return window
+            self._fitter.roll_back(state)
+        return None
+
+    def refit(self, budget: Budget | None = None, **options: Any) -> Window:
+        """Forget the cut and fit again from the whole history."""
+        with self._lock:
+            self._fitter.forget()
+            return self.fit(budget, **options)
+
+    @property
+    def archive(self) -> tuple[Message, ...]:
+        """What the last window left out, in order."""
+        with self._lock:
+            plan = self._fitter.last
+            if plan is None:
+                return ()
+            messages = self._ledger.messages
+            return tuple(messages[d.index] for d in plan.dropped)
+
+    def recall(self, message_id: str) -> None:
+        """Bring a dropped message's step back, and pin it.
+
+        Raises:
+            UnknownMessageError: There is no such message.
+        """
+        self.pin(message_id, scope="step")
+
+    # -- learning ----------------------------------------------------------------------
+
+    def observe(self, usage: Any, *, window: Window | None = None) -> Observation:
+        """Learn from the provider's own figures for an answer.
+
+        Corrects an estimating counter, so that later windows use the room there is;
+        adds the figures up exactly; and, where the prompt cache turns out empty, lets a
+        budget with prices prune now, when a rewrite is free.
+
+        Args:
+            usage:
+                The usage object or dict of any provider (or its whole response).
+            window:
+                The window that was answered; the last one unless given.
+
+        Raises:
+            FormatError: There are no token counts in *usage*; nothing is changed.
+        """
+        with self._lock:
+            fitter = self._fitter
+            plan = fitter.last if window is None else window.plan
+            seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
+            if seen.cold:
+                fitter.pace.cold = True
+            return seen
+
+    @property
+    def usage(self) -> Usage:
+        """All that has been observed, added up exactly."""
+        return self._fitter.learner.usage
+
+    @property
+    def generations(self) -> GenerationTotals:
+        """The same as generation statistics: one record for each answer observed."""
+        return self._fitter.learner.totals
