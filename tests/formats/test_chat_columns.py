@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnkeep
-from tests.chats import Entry, call, chats, placeholder, result, say, user
+from tests.chats import Entry, call, chats, placeholder, result, say, size, user
 from tests.paths import read_corpus
 from tests.test_turns import answers_of, in_blocks_of, state_of
-from turnkeep import FormatError
+from turnkeep import FormatError, LargestFirst, OldestTurns
 from turnkeep.formats import get_format
 from turnkeep.formats._chat_columns import sketch_chat
+from turnkeep.formats._chat_format import ChatFormat
 from turnkeep.model import BRIDGE
 from turnkeep.turns import Grouping, entry_of, group_columns
 
@@ -48,6 +49,10 @@ ODD: list[list[dict[str, Any]]] = [
     [call(*MANY), *map(result, MANY[:30]), user(), *map(result, MANY[30:])],
 ]
 """Neighbours that are spelled or paired in another way than most."""
+
+
+WELL_FORMED = [odd for odd in ODD if odd not in (ODD[0], ODD[2])]
+"""Those that decoding takes, wherever they stand."""
 
 
 def decoded(entries: list[Any]) -> Grouping:
@@ -87,6 +92,65 @@ def test_columns_always_say_what_decoding_says(
 
     with in_blocks_of(block), contextlib.suppress(FormatError):
         agrees(entries)
+
+
+def outcome(chat: list[Entry], tokens: int, options: dict[str, Any]) -> object:
+    """Everything that a plan says, and the window; or the error's words."""
+    try:
+        plan = turnkeep.plan(
+            chat, tokens, format="openai", token_counter=size, **options
+        )
+    except turnkeep.TurnkeepError as error:
+        return type(error), str(error)
+    window = turnkeep.fit(chat, tokens, format="openai", token_counter=size, **options)
+    assert window == plan.apply(chat)
+    shown = str(plan), plan.runs, plan.order, plan.moved, plan.warnings
+    return shown, plan.tokens, plan.tokens_before, window
+
+
+@given(
+    st.lists(chats(broken=True), min_size=1, max_size=3),
+    st.data(),
+    st.integers(20, 600),
+    st.integers(1, 9),
+)
+def test_plans_never_tell_how_a_chat_was_read(
+    parts: list[list[Entry]], data: st.DataObject, tokens: int, block: int
+) -> None:
+    """The same decisions, windows, warnings and errors either way."""
+    chat = [
+        {k: v for k, v in entry.items() if k != "id"}
+        for part in parts
+        for entry in part
+    ]
+    for odd in data.draw(st.lists(st.sampled_from(WELL_FORMED), max_size=2)):
+        at = data.draw(st.integers(0, len(chat)))
+        chat[at:at] = odd
+    named = data.draw(st.sets(st.integers(0, len(chat) - 1), max_size=4))
+    for nth in named:
+        chat[nth] = {**chat[nth], "id": f"m{nth % 7}"}
+    options = data.draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "pinned": st.lists(st.integers(0, len(chat) - 1), max_size=2),
+                "pin_scope": st.sampled_from(["turn", "step"]),
+                "pending": st.sampled_from([None, (), "a"]),
+                "drop_system": st.booleans(),
+                "on_invalid": st.sampled_from(["repair", "raise", "keep"]),
+                "open_calls": st.sampled_from(["stand-in", "keep", "raise"]),
+                "strategy": st.sampled_from([OldestTurns(), LargestFirst()]),
+            },
+        )
+    )
+
+    with in_blocks_of(block):
+        quick = outcome(chat, tokens, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ChatFormat, "sketch", lambda _self, _entries: None)
+        ordinary = outcome(chat, tokens, options)
+
+    assert quick == ordinary
 
 
 @pytest.mark.parametrize("odd", ODD)
