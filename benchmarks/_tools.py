@@ -110,10 +110,18 @@ def prose(rng: random.Random, words: int) -> str:
     return " ".join(rng.choices(WORDS, k=words))
 
 
-def openai_chat(length: int) -> list[dict[str, Any]]:
-    """A chat with tools: one message in two belongs to a call; about 40 tokens each."""
+def openai_chat(length: int, words: tuple[int, int] = (5, 60)) -> list[dict[str, Any]]:
+    """A chat with tools: one message in two belongs to a call.
+
+    Args:
+        length:
+            Messages.
+        words:
+            Words of a text, at least and at most: 5 to 60 make messages of 40 tokens on
+            average, 100 to 560 make them of 250.
+    """
     rng = random.Random(length)
-    texts = [prose(rng, rng.randint(5, 60)) for _ in range(200)]
+    texts = [prose(rng, rng.randint(*words)) for _ in range(200)]
     chat: list[dict[str, Any]] = [{"role": "system", "content": "You are an agent."}]
     while len(chat) < length:
         nth = len(chat)

@@ -28,7 +28,6 @@ from benchmarks._tools import agent_log, openai_chat  # noqa: E402
 from benchmarks.peers._adapters import (  # noqa: E402
     ADAPTERS,
     Chat,
-    Entry,
     count_entry,
     encoder,
     faults,
@@ -37,6 +36,12 @@ from benchmarks.peers._adapters import (  # noqa: E402
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
 PROMISES = ROOT / "build" / "promises.json"
 SIZES = (1_000, 10_000, 100_000)
+WEIGHTS = {40: (5, 60), 250: (100, 560)}
+"""Tokens of a message on average, and the words of a text that make them."""
+BLOCK = 20
+"""Steps of ours in a row: a step among seconds of others' work finds cold caches."""
+TURN = 25
+"""Steps of an agent between two messages of the user."""
 KEPT = ROOT / "build" / "peers.json"
 """What the last run measured."""
 PATIENCE = float(os.environ.get("PATIENCE", "6"))
@@ -84,65 +89,74 @@ def names() -> Iterator[tuple[str, str]]:
 
 def cold(found: dict[str, str]) -> Iterator[str]:
     """Rows of a one-shot fit to 8,000 tokens."""
-    out: set[str] = {name for name, v in found.items() if v == "not installed"}
-    for size in SIZES:
-        # Whole turns and a question, so that nobody has anything to mend.
-        chat = openai_chat(size - 3)
-        assert chat[-1]["role"] == "assistant"
-        chat.append({"role": "user", "content": "And now?"})
-        best: dict[str, float] = {}
-        result: dict[str, str] = {}
-        for _ in range(3):
-            for name in ADAPTERS:
-                slow = best.get(name, 0) > 1 or size > LARGEST.get(name, size)
-                if name in out or slow:
-                    continue
-                try:
-                    seconds, window = once(name, chat, COLD_LIMIT)
-                except Exception as error:  # noqa: BLE001 - theirs, and the table says so
-                    result[name] = f"raises {type(error).__name__}"
-                    out.add(name)
-                    continue
-                best[name] = min(seconds, best.get(name, seconds))
-                wrong = faults(window, chat, COLD_LIMIT)
-                result[name] = ", ".join(wrong) or "valid"
-                if seconds > PATIENCE:
-                    out.add(name)
-        ours = best["turnkeep"]
+    for weight in WEIGHTS:
+        out: set[str] = {name for name, v in found.items() if v == "not installed"}
+        for size in SIZES:
+            yield from cold_rows(found, size, weight, out)
+
+
+def cold_rows(
+    found: dict[str, str], size: int, weight: int, out: set[str]
+) -> Iterator[str]:
+    """The rows of one history; who gives up, or is too slow, is added to *out*."""
+    # Whole turns and a question, so that nobody has anything to mend.
+    chat = openai_chat(size - 3, WEIGHTS[weight])
+    assert chat[-1]["role"] == "assistant"
+    chat.append({"role": "user", "content": "And now?"})
+    best: dict[str, float] = {}
+    result: dict[str, str] = {}
+    for _ in range(3):
         for name in ADAPTERS:
-            if name in best:
-                yield (
-                    f"| {size:,} | {name} | {best[name] * 1_000:,.1f} | "
-                    f"{best[name] / ours:,.1f} | {result[name]} |"
-                )
-            elif name in result:
-                yield f"| {size:,} | {name} | | | {result[name]} |"
-            elif found[name] != "not installed":
-                why = "too slow at the size before"
-                if size > LARGEST.get(name, size):
-                    why = f"not run above {LARGEST[name]:,}: quadratic"
-                yield f"| {size:,} | {name} | | | {why} |"
+            slow = best.get(name, 0) > 1 or size > LARGEST.get(name, size)
+            if name in out or slow:
+                continue
+            try:
+                seconds, window = once(name, chat, COLD_LIMIT)
+            except Exception as error:  # noqa: BLE001 - theirs, and the table says so
+                result[name] = f"raises {type(error).__name__}"
+                out.add(name)
+                continue
+            best[name] = min(seconds, best.get(name, seconds))
+            wrong = faults(window, chat, COLD_LIMIT)
+            result[name] = ", ".join(wrong) or "valid"
+            if seconds > PATIENCE:
+                out.add(name)
+    ours = best["turnkeep"]
+    for name in ADAPTERS:
+        row = f"| {size:,} x {weight} | {name} | "
+        if name in best:
+            yield (
+                f"{row}{best[name] * 1_000:,.1f} | {best[name] / ours:,.1f} | "
+                f"{result[name]} |"
+            )
+        elif name in result:
+            yield f"{row}| | {result[name]} |"
+        elif found[name] != "not installed":
+            why = "too slow at the size before"
+            if size > LARGEST.get(name, size):
+                why = f"not run above {LARGEST[name]:,}: quadratic"
+            yield f"{row}| | {why} |"
 
 
-def log_of(steps: int) -> list[tuple[Entry, Entry]]:
-    """An agent's log as OpenAI messages."""
-    pairs = []
-    for said, answer in agent_log(steps):
+def log_of(steps: int) -> list[Chat]:
+    """An agent's log as OpenAI messages, what is appended in a step at a time."""
+    log: list[Chat] = []
+    for nth, (said, answer) in enumerate(agent_log(steps)):
         call = said.tool_calls[0]
         made = {"name": call.name, "arguments": call.text}
-        pairs.append(
-            (
-                {
-                    "role": "assistant",
-                    "content": said.text,
-                    "tool_calls": [
-                        {"id": call.id, "type": "function", "function": made}
-                    ],
-                },
-                {"role": "tool", "tool_call_id": call.id, "content": answer.text},
-            )
-        )
-    return pairs
+        entries: Chat = [
+            {
+                "role": "assistant",
+                "content": said.text,
+                "tool_calls": [{"id": call.id, "type": "function", "function": made}],
+            },
+            {"role": "tool", "tool_call_id": call.id, "content": answer.text},
+        ]
+        if nth % TURN == 0:
+            asked = {"role": "user", "content": f"Do what is asked, part {nth}."}
+            entries.insert(0, asked)
+        log.append(entries)
+    return log
 
 
 class OurLoop:
@@ -161,10 +175,11 @@ class OurLoop:
         )
         for entry in first:
             self.chat.append(*self.decode(entry))
+        self.window = self.chat.fit().encode()["messages"]
 
-    def step(self, pair: tuple[Entry, Entry]) -> float:
+    def step(self, entries: Chat) -> float:
         """Seconds of one step."""
-        messages = [self.decode(entry)[0] for entry in pair]
+        messages = [self.decode(entry)[0] for entry in entries]
         start = time.perf_counter()
         for message in messages:
             self.chat.append(message)
@@ -172,78 +187,82 @@ class OurLoop:
         return time.perf_counter() - start
 
 
+class ByHand:
+    """The same by sums and bisection, without a look at pairs."""
+
+    def __init__(self, first: Chat) -> None:
+        self.encode = encoder()
+        self.log: Chat = []
+        self.sums = [0]
+        self.step(first)
+
+    def step(self, entries: Chat) -> float:
+        """Seconds of one step."""
+        start = time.perf_counter()
+        self.log += entries
+        for entry in entries:
+            self.sums.append(self.sums[-1] + count_entry(self.encode, entry))
+        self.window = self.log[bisect_left(self.sums, self.sums[-1] - LIMIT) :]
+        return time.perf_counter() - start
+
+
 def loop(found: dict[str, str]) -> Iterator[str]:
     """Rows of the agent loop at 32k: one step at the median, the log growing."""
     out: set[str] = {name for name, v in found.items() if v == "not installed"}
     for steps in (200, 2_000):
-        pairs = log_of(steps + 40)
-        head: Chat = [
-            {"role": "system", "content": "You are an agent."},
-            {"role": "user", "content": "Do what is asked."},
-        ]
-        log: Chat = [*head, *(entry for pair in pairs[:steps] for entry in pair)]
-        ours = OurLoop(log)
-        encode = encoder()
-        sums = [0]
-        for entry in log:
-            sums.append(sums[-1] + count_entry(encode, entry))
+        made = log_of(steps + 4 * BLOCK)
+        log: Chat = [{"role": "system", "content": "You are an agent."}]
+        log += (entry for entries in made[:steps] for entry in entries)
+        own: dict[str, OurLoop | ByHand] = {"turnkeep": OurLoop(log)}
+        own["by hand (no pairs)"] = ByHand(log)
         times: dict[str, list[float]] = {}
         result: dict[str, str] = {}
-        for nth, pair in enumerate(pairs[steps:]):
-            log += pair
-            times.setdefault("turnkeep", []).append(ours.step(pair))
-            result["turnkeep"] = ", ".join(faults(ours.window, log, LIMIT)) or "valid"
-            start = time.perf_counter()
-            for entry in pair:
-                sums.append(sums[-1] + count_entry(encode, entry))
-            at = next_cut(sums)
-            window = log[at:]
-            times.setdefault("by hand (no pairs)", []).append(
-                time.perf_counter() - start
-            )
-            result["by hand (no pairs)"] = (
-                ", ".join(faults(window, log, LIMIT)) or "valid"
-            )
-            if nth % 10:
-                continue
-            for name in ADAPTERS:
-                spent = sum(times.get(name, ()))
-                if name in times and (name in out or spent > PATIENCE):
-                    continue
-                if name in out or name in {"turnkeep", "by hand (no pairs)"}:
-                    continue
-                if name == "litellm" and len(log) > LARGEST[name]:
-                    out.add(name)
-                    continue
-                try:
-                    # Asking for processor time costs as much as a step of ours.
-                    seconds, window = once(name, log, LIMIT, time.perf_counter)
-                except Exception as error:  # noqa: BLE001 - theirs, and the table says so
-                    result[name] = f"raises {type(error).__name__}"
-                    out.add(name)
-                    continue
-                times.setdefault(name, []).append(seconds)
-                result[name] = ", ".join(faults(window, log, LIMIT)) or "valid"
-                if seconds > PATIENCE:
-                    out.add(name)
+        for at in range(steps, len(made), BLOCK):
+            block = made[at : at + BLOCK]
+            log += (entry for entries in block for entry in entries)
+            for name, looping in own.items():
+                times.setdefault(name, []).extend(map(looping.step, block))
+                wrong = faults(looping.window, log, LIMIT)
+                result[name] = ", ".join(wrong) or "valid"
+            for name in ADAPTERS.keys() - own.keys() - out:
+                peer_step(name, log, times, result, out)
         our = median(times["turnkeep"])
         for name in ADAPTERS:
             taken = times.get(name)
+            row = f"| {steps:,} | {name} | "
             if taken:
                 one = median(taken)
-                yield (
-                    f"| {steps:,} | {name} | {one * 1e6:,.0f} | {one / our:,.1f} | "
-                    f"{result[name]} |"
-                )
+                yield f"{row}{one * 1e6:,.0f} | {one / our:,.1f} | {result[name]} |"
             elif name in result:
-                yield f"| {steps:,} | {name} | | | {result[name]} |"
+                yield f"{row}| | {result[name]} |"
             elif found[name] != "not installed":
-                yield f"| {steps:,} | {name} | | | too slow at the size before |"
+                yield f"{row}| | too slow at the size before |"
 
 
-def next_cut(sums: list[int]) -> int:
-    """Where the newest messages begin that fit, by bisection."""
-    return bisect_left(sums, sums[-1] - LIMIT)
+def peer_step(
+    name: str,
+    log: Chat,
+    times: dict[str, list[float]],
+    result: dict[str, str],
+    out: set[str],
+) -> None:
+    """One step of somebody who keeps no state: the log is fitted anew."""
+    if sum(times.get(name, ())) > PATIENCE:
+        return
+    if name == "litellm" and len(log) > LARGEST[name]:
+        out.add(name)
+        return
+    try:
+        # Asking for processor time costs as much as a step of ours.
+        seconds, window = once(name, log, LIMIT, time.perf_counter)
+    except Exception as error:  # noqa: BLE001 - theirs, and the table says so
+        result[name] = f"raises {type(error).__name__}"
+        out.add(name)
+        return
+    times.setdefault(name, []).append(seconds)
+    result[name] = ", ".join(faults(window, log, LIMIT)) or "valid"
+    if seconds > PATIENCE:
+        out.add(name)
 
 
 def promises() -> Iterator[str]:
@@ -312,19 +331,20 @@ def write_page() -> None:
         "",
         "## One fit of a plain list to 8,000 tokens",
         "",
-        "Chats with tools, 40 tokens a message, exact counts with o200k_base. A judge",
-        "that shares no code with any of them looks at pairs, the question, the system",
-        "message, and the tokens. The ratio is to turnkeep.",
+        "Chats with tools, messages of 40 and of 250 tokens on average, exact counts",
+        "with o200k_base. A judge that shares no code with any of them looks at pairs,",
+        "the question, the system message, and the tokens. The ratio is to turnkeep,",
+        "whose cost hardly depends on how long the messages are that it leaves out.",
         "",
-        "| messages | library | ms | ratio | result |",
+        "| messages x tokens | library | ms | ratio | result |",
         "| ---: | --- | ---: | ---: | --- |",
         *made["cold"],
         "",
         "## One step of an agent at 32,000 tokens",
         "",
         "Append a call and its result (320 tokens) to a log of so many steps, and make",
-        "the next request, encoded; at the median. Peers keep no state: they fit the",
-        "log anew.",
+        f"the next request, encoded; at the median, {BLOCK} in a row. The user speaks",
+        f"every {TURN} steps. Peers keep no state: they fit the log anew.",
         "",
         "| steps | library | us | ratio | result |",
         "| ---: | --- | ---: | ---: | --- |",
