@@ -33,6 +33,7 @@ from turnkeep.turns import (
     CallKey,
     Columns,
     Grouping,
+    _at_once,
     _columns,
     _marks,
     entry_of,
@@ -349,6 +350,7 @@ def in_blocks_of(size: int) -> Iterator[None]:
         patch.setattr(_columns, "_BLOCK", size)
         patch.setattr(_marks, "_BLOCK", size)
         patch.setattr(_marks, "_MANY", 3 * size)
+        patch.setattr(_at_once, "_MANY", 3 * size)
         yield
 
 
