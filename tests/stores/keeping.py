@@ -72,7 +72,8 @@ def schema() -> str:
     """The name of this run's schema, emptied."""
     demand_postgres()
     name = _schema()
-    empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.Identifier(name, "conversations"))
+    tables = (sql.Identifier(name, t) for t in ("conversations", "messages", "waiting"))
+    empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(tables))
     with psycopg.connect(QUICK, autocommit=True) as connection:
         connection.execute(empty)
     return name

@@ -159,4 +159,6 @@ def stamp(when: datetime) -> str:
     >>> stamp(datetime(2026, 1, 2, tzinfo=UTC))
     '2026-01-02T00:00:00.000000+00:00'
     """
-    return when.astimezone(UTC).isoformat(timespec="microseconds")
+    if when.tzinfo is not UTC:
+        when = when.astimezone(UTC)
+    return when.isoformat(timespec="microseconds")

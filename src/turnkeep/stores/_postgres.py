@@ -1,13 +1,25 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from itertools import count
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from ._postgres_sql import READ, WRITE, Postgres, migrate, path_to, told, translated
-from ._sql import Query, Rows
+from ._postgres_sql import (
+    READ,
+    WRITE,
+    Postgres,
+    append,
+    migrate,
+    path_to,
+    told,
+    translated,
+)
+from ._sql import Append, Query, Rows
+from ._sql_append import Heads
+from ._sql_index import WAITING
 from ._sql_store import SqlStore
 
 T = TypeVar("T")
@@ -49,6 +61,8 @@ class PostgresStore(SqlStore):
         """See the class."""
         self.schema = schema
         self._dialect = Postgres()
+        self._heads = Heads()
+        self._alone = count(1)
         try:
             # Tried once here, so that a wrong address fails now and says why.
             with psycopg.connect(dsn, connect_timeout=int(timeout)) as connection:
@@ -65,6 +79,8 @@ class PostgresStore(SqlStore):
             configure=self._configure,
             open=True,
         )
+        # Whoever died may have left some.
+        self._write(self._dialect.settle())
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute(path_to(self.schema))
@@ -87,6 +103,21 @@ class PostgresStore(SqlStore):
                 _roll_back(connection)
                 raise
             return made
+
+    def _append(self, one: Append) -> bool:
+        if next(self._alone) % WAITING == 0:
+            self._write(self._dialect.settle())
+        connection = self._pool.getconn()
+        try:
+            # Alone, a statement is a transaction of its own.
+            made = connection.execute(*append(one))
+        except psycopg.errors.UniqueViolation:
+            return False
+        except psycopg.Error as error:
+            raise told(error) from error
+        finally:
+            self._pool.putconn(connection)
+        return bool(made.rowcount)
 
     def _write(self, operation: Generator[Query, Rows, T]) -> T:
         return self._run(operation, WRITE)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from datetime import datetime
+from itertools import count
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -12,9 +13,20 @@ from turnkeep.model import freeze
 
 from . import _sql_read, _sql_write
 from ._base import MakeChange
-from ._postgres_sql import READ, WRITE, Postgres, migrate, path_to, told, translated
-from ._sql import Query, Rows
+from ._postgres_sql import (
+    READ,
+    WRITE,
+    Postgres,
+    append,
+    migrate,
+    path_to,
+    told,
+    translated,
+)
+from ._sql import Append, Query, Rows
+from ._sql_append import Heads
 from ._sql_check import check
+from ._sql_index import WAITING
 from ._values import (
     CallRecord,
     Change,
@@ -41,6 +53,8 @@ class AsyncPostgresStore:
         """Use `open` instead: it makes the tables, too."""
         self.schema = schema
         self._dialect = Postgres()
+        self._heads = Heads()
+        self._alone = count(1)
         self._pool = pool
 
     @classmethod
@@ -76,7 +90,10 @@ class AsyncPostgresStore:
             open=False,
         )
         await pool.open()
-        return cls(pool, schema)
+        store = cls(pool, schema)
+        # Whoever died may have left some.
+        await store._write(store._dialect.settle())
+        return store
 
     def __repr__(self) -> str:
         """Show the schema; the address may hold a password."""
@@ -97,6 +114,21 @@ class AsyncPostgresStore:
                 raise
             return made
 
+    async def _append(self, one: Append) -> bool:
+        if next(self._alone) % WAITING == 0:
+            await self._write(self._dialect.settle())
+        connection = await self._pool.getconn()
+        try:
+            # Alone, a statement is a transaction of its own.
+            made = await connection.execute(*append(one))
+        except psycopg.errors.UniqueViolation:
+            return False
+        except psycopg.Error as error:
+            raise told(error) from error
+        finally:
+            await self._pool.putconn(connection)
+        return bool(made.rowcount)
+
     async def _write(self, operation: Generator[Query, Rows, T]) -> T:
         return await self._run(operation, WRITE)
 
@@ -105,25 +137,27 @@ class AsyncPostgresStore:
 
     async def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
         """See `Store.create`."""
-        return await self._write(
-            _sql_write.create(self._dialect, conversation_id, change)
-        )
+        made = _sql_write.create(self._dialect, conversation_id, change)
+        return self._heads.keep(await self._write(made))
 
     async def write(
         self, conversation_id: str, change: Change, *, expected: int
     ) -> int:
         """See `Store.write`."""
-        return await self._write(
-            _sql_write.write(self._dialect, conversation_id, change, expected)
-        )
+        one = self._heads.append(conversation_id, change, expected)
+        if one is not None and await self._append(one):
+            return self._heads.keep(one.left)
+        made = _sql_write.write(self._dialect, conversation_id, change, expected)
+        return self._heads.keep(await self._write(made))
 
     async def update(
         self, conversation_id: str, make: MakeChange, *, since: int
     ) -> Delta:
         """See `Store.update`."""
-        return await self._write(
-            _sql_read.update(self._dialect, conversation_id, make, since)
-        )
+        made = _sql_read.update(self._dialect, conversation_id, make, since)
+        delta, left = await self._write(made)
+        self._heads.keep(left)
+        return delta
 
     async def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
         """See `Store.put_state`."""

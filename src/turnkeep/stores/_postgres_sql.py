@@ -11,10 +11,10 @@ from psycopg import sql
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import Query, Rows
-from ._sql_read import SEARCH_ROW
+from ._sql import APPEND, INSERT_ROW, SEARCH_ROW, Append, Query, Rows
+from ._sql_index import ready
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Version of the tables, kept in the table `turnkeep`."""
 
 READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -23,10 +23,26 @@ READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 """A write locks its conversation's row first, and sees what was committed before."""
 
+_WAITING = """
+CREATE TABLE waiting (
+  conversation BIGINT NOT NULL,
+  seq BIGINT NOT NULL
+);
+"""
+
+# A message refers to its conversation without a foreign key: each is written along with
+# the conversation's row, by the same statement or under its lock, and asking for that
+# row once more cost a tenth of an append.
+MIGRATIONS: Final[dict[int, str]] = {
+    1: f"{_WAITING}ALTER TABLE messages DROP CONSTRAINT messages_conversation_fkey;"
+}
+"""By version of the tables: the statements that lead to the next one."""
+
 _LOCK: Final = 0x74_6B_65_70
 # Advisory lock around the migration, so that two starting workers do not both do it.
 
-TABLES: Final = """
+TABLES: Final = (
+    """
 CREATE TABLE conversations (
   n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -45,7 +61,7 @@ CREATE TABLE states (
   body TEXT NOT NULL
 );
 CREATE TABLE messages (
-  conversation BIGINT NOT NULL REFERENCES conversations (n) ON DELETE CASCADE,
+  conversation BIGINT NOT NULL,
   version BIGINT NOT NULL,
   seq BIGINT NOT NULL,
   id TEXT NOT NULL,
@@ -102,6 +118,15 @@ CREATE TABLE search_index (
 );
 CREATE INDEX search_words ON search_index USING gin (words);
 """
+    + _WAITING
+)
+
+_APPEND = (
+    f"WITH v AS ({APPEND} RETURNING n, version, next_seq - 1 AS seq),"  # noqa: S608
+    " w AS (INSERT INTO waiting SELECT n, seq FROM v)"
+    f" INSERT INTO messages ({INSERT_ROW})"
+    " SELECT n, version, seq, ?, ?, ?, ?, ?, ?, ?, ? FROM v"
+).replace("?", "%s")
 
 
 class Postgres:
@@ -110,19 +135,45 @@ class Postgres:
     lock = " FOR UPDATE"
     position = "strpos"
 
-    def index(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
-        """The words themselves, not what its parser would make of them."""
-        rows = [(n, seq, text.split(" ")) for seq, text in words if text]
-        if rows:
-            sql = "INSERT INTO search_index VALUES (?, ?, array_to_tsvector(?))"
-            yield Query(sql, rows, many=True)
+    def insert(
+        self, rows: Sequence[tuple[Any, ...]], words: Iterable[str]
+    ) -> Generator[Query, Rows, None]:
+        """Row by row, and their words all the same."""
+        marks = ", ".join("?" * len(rows[0]))
+        sql = f"INSERT INTO messages ({INSERT_ROW}) VALUES ({marks})"  # noqa: S608
+        yield Query(sql, rows, many=True)
+        yield from _index(
+            (row[0], row[2], text) for row, text in zip(rows, words, strict=True)
+        )
 
-    def unindex(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
+    def reindex(
+        self, n: int, seq: int, before: str, now: str
+    ) -> Generator[Query, Rows, None]:
+        """Row by row."""
+        yield from self.unindex(n, [(seq, before)])
+        yield from _index([(n, seq, now)])
+
+    def unindex(
+        self, n: int, words: Iterable[tuple[int, str]]
+    ) -> Generator[Query, Rows, None]:
         """By row; its own index knows the words."""
+        yield from self.settle()
         rows = [(n, seq) for seq, text in words if text]
-        if rows:
-            sql = "DELETE FROM search_index WHERE conversation = ? AND seq = ?"
-            yield Query(sql, rows, many=True)
+        sql = "DELETE FROM search_index WHERE conversation = ? AND seq = ?"
+        yield Query(sql, rows, many=True)
+
+    def settle(self) -> Generator[Query, Rows, None]:
+        """One at a time: the lock keeps off others who settle, and nobody else."""
+        some = yield Query("SELECT 1 FROM waiting LIMIT 1")
+        if some:
+            yield Query("LOCK TABLE waiting IN SHARE UPDATE EXCLUSIVE MODE")
+            found = yield from ready()
+            yield from _index(found)
+            sql = (
+                "DELETE FROM waiting w USING unnest(?::bigint[], ?::bigint[]) t (n, s)"
+                " WHERE w.conversation = t.n AND w.seq = t.s"
+            )
+            yield Query(sql, ([row[0] for row in found], [row[1] for row in found]))
 
     def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
         """The newest rows that hold every word."""
@@ -136,6 +187,26 @@ class Postgres:
             " ORDER BY s.conversation DESC, s.seq DESC LIMIT ?",
             (match, *values, limit),
         )
+
+
+def _index(words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
+    """The words themselves, not what its parser would make of them; all at once."""
+    rows = [row for row in words if row[2]]
+    if rows:
+        sql = (
+            "INSERT INTO search_index SELECT n, s, w::tsvector"
+            " FROM unnest(?::bigint[], ?::bigint[], ?::text[]) t (n, s, w)"
+        )
+        yield Query(sql, [list(column) for column in zip(*rows, strict=True)])
+
+
+def append(one: Append) -> tuple[str, Sequence[Any]]:
+    """The statement that appends a message; it concerns one row, or none.
+
+    One statement: one journey to the server, and one commit there.
+    """
+    # The server knows the first three columns.
+    return _APPEND, (*one.moved, *one.columns[3:])
 
 
 def translated(query: Query) -> str:
@@ -168,6 +239,10 @@ def migrate(schema: str) -> Generator[tuple[Any, Sequence[Any]], Rows, None]:
     if version == 0:
         yield TABLES, ()
         yield "INSERT INTO turnkeep VALUES (%s)", (SCHEMA,)
+    elif version < SCHEMA:
+        for each in range(version, SCHEMA):
+            yield MIGRATIONS[each], ()
+        yield "UPDATE turnkeep SET version = %s", (SCHEMA,)
 
 
 def told(error: psycopg.Error) -> Exception:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import attrs
 
 from turnkeep.errors import CorruptStoreError
+from turnkeep.serial import dumps
 from turnkeep.turns import ASSISTANT, HIDDEN, USER, CallKey, Entry, Grouping
 
 
@@ -61,10 +62,28 @@ class Progress:
         """Place messages, given by number and entry; costs them and the open calls."""
         return _Placer(self).run(entries)  # type: ignore[return-value]
 
+    def follow(self, seq: int, entry: Entry) -> tuple[Placed, Progress]:
+        """Place one message as `advance` does; faster where nothing is open."""
+        kind, calls, results, _ = entry
+        if not (self.open or calls or results):
+            if kind == USER:
+                return Placed(seq, USER, seq, seq), Progress(seq, seq, seq, -1)
+            if kind == ASSISTANT and self.run < 0:
+                turn = seq if self.turn < 0 else self.turn
+                return Placed(seq, kind, seq, turn), Progress(turn, seq, turn, seq)
+        [placed], progress = self.advance([(seq, entry)])
+        return placed, progress
+
     def dump(self) -> list[Any]:
         """As JSON."""
         places = [list(place) for place in self.open]
         return [self.turn, self.step, self.turn_of_step, self.run, places]
+
+    def text(self) -> str:
+        """As the text of that JSON."""
+        if self.open:
+            return dumps(self.dump()).decode()
+        return f"[{self.turn},{self.step},{self.turn_of_step},{self.run},[]]"
 
     @classmethod
     def load(cls, value: Any) -> Self:

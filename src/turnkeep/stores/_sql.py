@@ -8,7 +8,7 @@ it. What the two databases say differently is their `Dialect`.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import attrs
 
@@ -40,29 +40,7 @@ class Query:
 Rows: TypeAlias = list[tuple[Any, ...]]
 
 
-class Dialect(Protocol):
-    """What differs between the databases."""
-
-    lock: str
-    """Behind the `SELECT` of a conversation that is going to change."""
-    position: str
-    """Name of the function that finds a text in another, from 1, 0 if absent."""
-
-    def index(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
-        """Make rows of a conversation findable by their words."""
-        ...
-
-    def unindex(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
-        """Make them unfindable again; the words are those they were indexed by."""
-        ...
-
-    def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
-        """Find rows: the conversation's id, then the columns of a message."""
-        ...
-
-
-@attrs.frozen
-class Head:
+class Head(NamedTuple):
     """A conversation's own row."""
 
     id: str
@@ -75,11 +53,85 @@ class Head:
     messages: int
     tokens: int
     progress: Progress
+    kept: str
+    """`progress` as it is kept."""
 
+
+class Append(NamedTuple):
+    """One message to add, and what must be true for it."""
+
+    left: Head
+    """How the conversation is afterwards."""
+    moved: Sequence[Any]
+    """Values of `APPEND`."""
+    columns: Sequence[Any]
+    """Values of `INSERT_ROW`."""
+
+    @property
+    def n(self) -> int:
+        """The conversation."""
+        return self.left.n
+
+    @property
+    def version(self) -> int:
+        """Its new version."""
+        return self.left.version
+
+    @property
+    def seq(self) -> int:
+        """The number of the message."""
+        return self.left.next_seq - 1
+
+
+class Dialect(Protocol):
+    """What differs between the databases."""
+
+    lock: str
+    """Behind the `SELECT` of a conversation that is going to change."""
+    position: str
+    """Name of the function that finds a text in another, from 1, 0 if absent."""
+
+    def insert(
+        self, rows: Sequence[tuple[Any, ...]], words: Iterable[str]
+    ) -> Generator[Query, Rows, None]:
+        """Add messages (`INSERT_ROW`) that are found by their words."""
+        ...
+
+    def reindex(
+        self, n: int, seq: int, before: str, now: str
+    ) -> Generator[Query, Rows, None]:
+        """Make a row of a conversation findable by other words."""
+        ...
+
+    def unindex(
+        self, n: int, words: Iterable[tuple[int, str]]
+    ) -> Generator[Query, Rows, None]:
+        """Make rows unfindable that are about to go; the words are their own."""
+        ...
+
+    def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
+        """Find rows, the newest first: `SEARCH_ROW`."""
+        ...
+
+    def settle(self) -> Generator[Query, Rows, None]:
+        """Put what waits for the search index into it."""
+        ...
+
+
+APPEND = (
+    "UPDATE conversations SET version = version + 1, serial = ?,"
+    " next_seq = next_seq + 1, messages = messages + 1, tokens = tokens + ?,"
+    " updated_at = ?, progress = ? WHERE n = ? AND id = ? AND version = ?"
+    " AND next_seq = ? AND serial = ? AND progress = ?"
+)
+"""Moves a conversation on by one message, if it is as it was left: `Append.moved`."""
 
 HEAD = "n, version, floor, serial, next_seq, messages, tokens, progress"
 ROW = "seq, id, kind, step, turn, pin, tokens, counter, body"
-M_ROW = ", ".join(f"m.{name}" for name in ROW.split(", "))
+INSERT_ROW = f"conversation, version, {ROW}"
+
+SEARCH_ROW = ", ".join(["v.n", "v.id", *(f"m.{name}" for name in ROW.split(", "))])
+"""Columns that a search gives: `v` is the conversation, `m` the message."""
 
 
 def head(conversation_id: str, lock: str = "") -> Generator[Query, Rows, Head]:
@@ -107,6 +159,7 @@ def head(conversation_id: str, lock: str = "") -> Generator[Query, Rows, Head]:
         row[5],
         row[6],
         progress_of(row[7], conversation_id),
+        row[7],
     )
 
 

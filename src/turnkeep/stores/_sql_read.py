@@ -11,7 +11,6 @@ from turnkeep.model import FrozenDict
 from ._base import MakeChange
 from ._codec import load_call, stamp
 from ._sql import (
-    M_ROW,
     NEW_ROWS,
     ROW,
     Dialect,
@@ -30,6 +29,7 @@ from ._sql import (
 from ._sql import (
     put_state as merge_state,
 )
+from ._sql_index import waiting
 from ._sql_write import Writer
 from ._tail import (
     Ask,
@@ -52,7 +52,7 @@ from ._values import (
     Row,
     Snapshot,
 )
-from ._words import split
+from ._words import split, words_of
 
 _ROWS = f"SELECT {ROW} FROM messages WHERE conversation = ?"  # noqa: S608
 
@@ -224,13 +224,13 @@ def since(found: Head, version: int) -> Generator[Query, Rows, Delta]:
 
 def update(
     dialect: Dialect, conversation_id: str, make: MakeChange, version: int
-) -> Generator[Query, Rows, Delta]:
+) -> Generator[Query, Rows, tuple[Delta, Head]]:
     """Tell *make* what is new since a version, and write what it makes."""
     before = yield from head(conversation_id, dialect.lock)
     news = yield from since(before, version)
     change = make(news)
     written = yield from Writer(dialect, before, change).run()
-    return Delta(written, before.serial, change)
+    return Delta(written.version, before.serial, change), written
 
 
 def conversations(
@@ -270,7 +270,17 @@ def search(
     if not words:
         return ()
     found = yield dialect.search(words, n, limit)
-    return tuple(Hit(row[0], decoded(RawRow(*row[1:]), row[0])) for row in found)
+    hits = [(row[0], row[2], Hit(row[1], _row(row))) for row in found]
+    for row in (yield from waiting(n)):
+        hit = Hit(row[1], _row(row))
+        if set(words) <= set(words_of(hit.message).split(" ")):
+            hits.append((row[0], row[2], hit))
+    hits.sort(key=lambda hit: hit[:2], reverse=True)
+    return tuple(hit for _, _, hit in hits[:limit])
+
+
+def _row(found: tuple[Any, ...]) -> Row:
+    return decoded(RawRow(*found[2:]), found[1])
 
 
 def due(now: datetime) -> Generator[Query, Rows, tuple[tuple[str, CallRecord], ...]]:
@@ -301,9 +311,6 @@ def put_state(
 def compact(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, None]:
     """Forget which messages changed when."""
     found = yield from head(conversation_id, dialect.lock)
+    yield from dialect.settle()
     yield Query("DELETE FROM changes WHERE conversation = ?", (found.n,))
     yield Query("UPDATE conversations SET floor = version WHERE n = ?", (found.n,))
-
-
-SEARCH_ROW = f"v.id, {M_ROW}"
-"""Columns that a search gives: `v` is the conversation, `m` the message."""

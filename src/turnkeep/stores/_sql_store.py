@@ -12,7 +12,8 @@ from turnkeep.model import freeze
 
 from . import _sql_read, _sql_write
 from ._base import MakeChange
-from ._sql import Dialect, Query, Rows
+from ._sql import Append, Dialect, Query, Rows
+from ._sql_append import Heads
 from ._sql_check import check
 from ._values import (
     CallRecord,
@@ -32,6 +33,14 @@ class SqlStore(ABC):
     """A store whose operations are statements; see `Store` for what each does."""
 
     _dialect: Dialect
+    _heads: Heads
+
+    @abstractmethod
+    def _append(self, one: Append) -> bool:
+        """Append a message; False if a conversation or an id is not as expected.
+
+        Nothing is written then.
+        """
 
     @abstractmethod
     def _write(self, operation: Generator[Query, Rows, T]) -> T:
@@ -47,19 +56,23 @@ class SqlStore(ABC):
 
     def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
         """See `Store.create`."""
-        return self._write(_sql_write.create(self._dialect, conversation_id, change))
+        made = _sql_write.create(self._dialect, conversation_id, change)
+        return self._heads.keep(self._write(made))
 
     def write(self, conversation_id: str, change: Change, *, expected: int) -> int:
         """See `Store.write`."""
-        return self._write(
-            _sql_write.write(self._dialect, conversation_id, change, expected)
-        )
+        one = self._heads.append(conversation_id, change, expected)
+        if one is not None and self._append(one):
+            return self._heads.keep(one.left)
+        made = _sql_write.write(self._dialect, conversation_id, change, expected)
+        return self._heads.keep(self._write(made))
 
     def update(self, conversation_id: str, make: MakeChange, *, since: int) -> Delta:
         """See `Store.update`."""
-        return self._write(
-            _sql_read.update(self._dialect, conversation_id, make, since)
-        )
+        made = _sql_read.update(self._dialect, conversation_id, make, since)
+        delta, left = self._write(made)
+        self._heads.keep(left)
+        return delta
 
     def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
         """See `Store.put_state`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from turnkeep.errors import ConflictError, DuplicateIdError, UnknownMessageError
-from turnkeep.serial import dumps
 from turnkeep.turns import entry_of
 
 from ._codec import dump_body, dump_call, id_of, now, scope_of, stamp
@@ -55,8 +54,8 @@ class Writer:
         self.touched: list[tuple[str, int]] = []
         """Ids that were changed or removed, with 1 for the latter."""
 
-    def run(self) -> Generator[Query, Rows, int]:
-        """Make the change; returns the new version."""
+    def run(self) -> Generator[Query, Rows, Head]:
+        """Make the change; returns how the conversation is then."""
         change = self.change
         yield from self._remove(change.remove)
         yield from self._replace(change.replace)
@@ -67,8 +66,7 @@ class Writer:
         yield from self._note(change.calls)
         if change.state:
             yield from put_state(self.n, change.state)
-        yield from self._finish()
-        return self.version
+        return (yield from self._finish())
 
     def _existing(
         self, message_ids: Iterable[str]
@@ -121,10 +119,9 @@ class Writer:
             entry = entry_of(row.message)
             if entry != entry_of(former):
                 self.regroup = True
-            words = (old.seq, words_of(former)), (old.seq, words_of(row.message))
-            if words[0] != words[1]:
-                yield from self.dialect.unindex(self.n, words[:1])
-                yield from self.dialect.index(self.n, words[1:])
+            words, fresh = words_of(former), words_of(row.message)
+            if words != fresh:
+                yield from self.dialect.reindex(self.n, old.seq, words, fresh)
             yield Query(
                 "UPDATE messages SET kind = ?, pin = ?, tokens = ?, counter = ?,"
                 " body = ? WHERE conversation = ? AND seq = ?",
@@ -166,30 +163,25 @@ class Writer:
             if taken:
                 raise DuplicateIdError(next(i for i in ids if i in taken))
         placed = self._place(ids.values(), rows)
-        yield Query(
-            f"INSERT INTO messages (conversation, version, {ROW})"  # noqa: S608
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    self.n,
-                    self.version,
-                    place.seq,
-                    row.message.id,
-                    place.kind,
-                    place.step,
-                    place.turn,
-                    scope_of(row.message),
-                    row.tokens,
-                    row.counter,
-                    dump_body(row.message),
-                )
-                for place, row in zip(placed, rows, strict=True)
-            ],
-            many=True,
-        )
+        columns = [
+            (
+                self.n,
+                self.version,
+                place.seq,
+                row.message.id,
+                place.kind,
+                place.step,
+                place.turn,
+                scope_of(row.message),
+                row.tokens,
+                row.counter,
+                dump_body(row.message),
+            )
+            for place, row in zip(placed, rows, strict=True)
+        ]
+        words = (words_of(row.message) for row in rows)
+        yield from self.dialect.insert(columns, words)
         yield from self._link(placed)
-        words = zip(ids.values(), (words_of(row.message) for row in rows), strict=True)
-        yield from self.dialect.index(self.n, words)
         self.messages += len(rows)
         self.tokens += sum(max(row.tokens, 0) for row in rows)
 
@@ -254,7 +246,7 @@ class Writer:
             many=True,
         )
 
-    def _finish(self) -> Iterator[Query]:
+    def _finish(self) -> Generator[Query, Rows, Head]:
         if self.touched:
             yield Query(
                 "INSERT INTO changes (conversation, version, message_id, removed)"
@@ -262,55 +254,67 @@ class Writer:
                 [(self.n, self.version, *touched) for touched in self.touched],
                 many=True,
             )
+        before = self.before
         ids = [id_of(row.message) for row in self.change.append]
+        serials = [before.serial, after(self.change.state), *map(serial_of, ids)]
+        left = Head(
+            before.id,
+            self.n,
+            self.version,
+            before.floor,
+            max(serials),
+            before.next_seq + len(ids),
+            self.messages,
+            self.tokens,
+            self.progress,
+            self.progress.text(),
+        )
         yield Query(
             "UPDATE conversations SET version = ?, serial = ?, next_seq = ?,"
             " messages = ?, tokens = ?, updated_at = ?, progress = ? WHERE n = ?",
             (
-                self.version,
-                max(
-                    self.before.serial,
-                    after(self.change.state),
-                    *map(serial_of, ids),
-                    0,
-                ),
-                self.before.next_seq + len(ids),
-                self.messages,
-                self.tokens,
+                left.version,
+                left.serial,
+                left.next_seq,
+                left.messages,
+                left.tokens,
                 stamp(now()),
-                dumps(self.progress.dump()).decode(),
+                left.kept,
                 self.n,
             ),
         )
+        return left
 
 
 def create(
     dialect: Dialect, conversation_id: str, change: Change
-) -> Generator[Query, Rows, int]:
-    """Begin a conversation.
+) -> Generator[Query, Rows, Head]:
+    """Begin a conversation; returns how it is then.
 
     Raises:
         ConflictError: It exists.
     """
     checked_id(conversation_id, "conversation")
     moment = stamp(now())
+    start = Progress()
     made = yield Query(
         "INSERT INTO conversations (id, version, floor, serial, next_seq, messages,"
         " tokens, created_at, updated_at, progress)"
         " VALUES (?, 0, 0, 0, 0, 0, 0, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING n",
-        (conversation_id, moment, moment, dumps(Progress().dump()).decode()),
+        (conversation_id, moment, moment, start.text()),
     )
     if not made:
         there = yield from head(conversation_id)
         raise ConflictError(conversation_id, 0, there.version)
-    before = Head(conversation_id, made[0][0], 0, 0, 0, 0, 0, 0, Progress())
+    n = made[0][0]
+    before = Head(conversation_id, n, 0, 0, 0, 0, 0, 0, start, start.text())
     return (yield from Writer(dialect, before, change).run())
 
 
 def write(
     dialect: Dialect, conversation_id: str, change: Change, expected: int
-) -> Generator[Query, Rows, int]:
-    """Make a change to the version *expected*.
+) -> Generator[Query, Rows, Head]:
+    """Make a change to the version *expected*; returns how the conversation is then.
 
     Raises:
         ConflictError: The conversation is at another one.
@@ -347,5 +351,6 @@ def delete(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, boo
     rows = yield from all_rows(n)
     words = ((row.seq, words_of(decoded(row, conversation_id).message)) for row in rows)
     yield from dialect.unindex(n, words)
+    yield Query("DELETE FROM messages WHERE conversation = ?", (n,))
     yield Query("DELETE FROM conversations WHERE n = ?", (n,))
     return True

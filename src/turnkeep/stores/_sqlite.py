@@ -12,10 +12,22 @@ from typing import Any, TypeVar
 from turnkeep.errors import CorruptStoreError
 
 from . import _sql_read
-from ._sql import Query, Rows
+from ._sql import APPEND, Append, Query, Rows
+from ._sql_append import Heads
 from ._sql_check import check
+from ._sql_index import WAITING
 from ._sql_store import SqlStore
-from ._sqlite_sql import APPLICATION, SCHEMA, TABLES, Sqlite, Told, integrity
+from ._sqlite_sql import (
+    APPLICATION,
+    INSERT,
+    MIGRATIONS,
+    SCHEMA,
+    TABLES,
+    WAIT,
+    Sqlite,
+    Told,
+    integrity,
+)
 from ._values import (
     Damage,
 )
@@ -48,6 +60,7 @@ class SqliteStore(SqlStore):
         self._timeout = timeout
         self._lock = RLock()
         self._dialect = Sqlite()
+        self._heads = Heads()
         self._pid = 0
         self._connection: sqlite3.Connection | None = None
         self._connect()
@@ -99,11 +112,15 @@ class SqliteStore(SqlStore):
             raise OSError(errno.ENOTSUP, reason)
         execute("BEGIN IMMEDIATE")
         try:
-            if self._version(connection) == 0:
-                for statement in TABLES.strip().split(";\n"):
+            version = self._version(connection)
+            steps = [TABLES]
+            if version:
+                steps = [MIGRATIONS[each] for each in range(version, SCHEMA)]
+            for step in steps:
+                for statement in step.strip().split(";\n"):
                     execute(statement)
-                execute(f"PRAGMA application_id = {APPLICATION}")
-                execute(f"PRAGMA user_version = {SCHEMA}")
+            execute(f"PRAGMA application_id = {APPLICATION}")
+            execute(f"PRAGMA user_version = {SCHEMA}")
             execute("COMMIT")
         except BaseException:
             connection.rollback()
@@ -135,6 +152,29 @@ class SqliteStore(SqlStore):
                 connection.rollback()
                 raise
             return made
+
+    def _append(self, one: Append) -> bool:
+        # By hand: what drives an operation would cost as much as its statements.
+        with self._lock, Told(self.path):
+            connection = self._connect()
+            cursor = connection.execute("BEGIN IMMEDIATE")
+            execute = cursor.execute
+            try:
+                if not execute(APPEND, one.moved).rowcount:
+                    connection.rollback()
+                    return False
+                execute(INSERT, one.columns)
+                execute(WAIT, (one.n, one.seq))
+                if (cursor.lastrowid or 0) % WAITING == 0:
+                    _drive(cursor, self._dialect.settle())
+                execute("COMMIT")
+            except sqlite3.IntegrityError:
+                connection.rollback()
+                return False
+            except BaseException:
+                connection.rollback()
+                raise
+            return True
 
     def _write(self, operation: Generator[Query, Rows, T]) -> T:
         return self._run(operation, "BEGIN IMMEDIATE")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import Query
-from ._sql_read import SEARCH_ROW
+from ._sql import INSERT_ROW, SEARCH_ROW, Query, Rows
+from ._sql_index import ready
 from ._values import Damage
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Version of the tables, kept in `user_version`."""
 
 APPLICATION: Final = 0x74_6B_65_70
@@ -24,7 +24,17 @@ _SHIFT: Final = 2**32
 # A row of the search index is known by one number: the conversation's in the upper
 # half, the message's in the lower.
 
-TABLES = """
+_WAITING = """
+CREATE TABLE waiting (
+  conversation INTEGER NOT NULL,
+  seq INTEGER NOT NULL
+)"""
+
+MIGRATIONS: Final[dict[int, str]] = {1: _WAITING}
+"""By version of the tables: the statements that lead to the next one."""
+
+TABLES = (
+    """
 CREATE TABLE conversations (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -94,6 +104,18 @@ CREATE VIRTUAL TABLE search_index USING fts5(
   words, content='', tokenize='unicode61 remove_diacritics 0'
 );
 """
+    + _WAITING
+)
+
+
+INSERT: Final = (
+    f"INSERT INTO messages ({INSERT_ROW})"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+"""Adds a message."""
+
+WAIT: Final = "INSERT INTO waiting (conversation, seq) VALUES (?, ?)"
+"""Lets it wait; its row's number is one more than those that wait."""
 
 
 class Sqlite:
@@ -102,21 +124,39 @@ class Sqlite:
     lock = ""  # BEGIN IMMEDIATE has locked already
     position = "instr"
 
-    def index(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
-        rows = [(n * _SHIFT + seq, text) for seq, text in words if text]
-        if rows:
-            sql = "INSERT INTO search_index (rowid, words) VALUES (?, ?)"
-            yield Query(sql, rows, many=True)
+    def insert(
+        self, rows: Sequence[tuple[Any, ...]], words: Iterable[str]
+    ) -> Generator[Query, Rows, None]:
+        yield Query(INSERT, rows, many=True)
+        yield from _index(
+            (row[0] * _SHIFT + row[2], text)
+            for row, text in zip(rows, words, strict=True)
+        )
 
-    def unindex(self, n: int, words: Iterable[tuple[int, str]]) -> Iterator[Query]:
+    def reindex(
+        self, n: int, seq: int, before: str, now: str
+    ) -> Generator[Query, Rows, None]:
+        yield from self.unindex(n, [(seq, before)])
+        yield from _index([(n * _SHIFT + seq, now)])
+
+    def unindex(
+        self, n: int, words: Iterable[tuple[int, str]]
+    ) -> Generator[Query, Rows, None]:
+        # What waits is no part of the index that could be taken out.
+        yield from self.settle()
         # The index keeps no texts, so it must be told what to forget.
         rows = [(n * _SHIFT + seq, text) for seq, text in words if text]
-        if rows:
-            sql = (
-                "INSERT INTO search_index (search_index, rowid, words)"
-                " VALUES ('delete', ?, ?)"
-            )
-            yield Query(sql, rows, many=True)
+        sql = (
+            "INSERT INTO search_index (search_index, rowid, words)"
+            " VALUES ('delete', ?, ?)"
+        )
+        yield Query(sql, rows, many=True)
+
+    def settle(self) -> Generator[Query, Rows, None]:
+        found = yield from ready()
+        yield from _index((n * _SHIFT + seq, words) for n, seq, words in found)
+        sql = "DELETE FROM waiting WHERE conversation = ? AND seq = ?"
+        yield Query(sql, [(n, seq) for n, seq, _ in found], many=True)
 
     def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
         # Quoted, so that nothing in a query is taken for FTS5's own syntax.
@@ -131,6 +171,12 @@ class Sqlite:
             " ORDER BY s.rowid DESC LIMIT ?",
             (match, low, high, limit),
         )
+
+
+def _index(words: Iterable[tuple[int, str]]) -> Iterator[Query]:
+    rows = [(place, text) for place, text in words if text]
+    sql = "INSERT INTO search_index (rowid, words) VALUES (?, ?)"
+    yield Query(sql, rows, many=True)
 
 
 def integrity(connection: sqlite3.Connection) -> Iterator[Damage]:

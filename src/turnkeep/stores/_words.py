@@ -17,6 +17,11 @@ MAX_WORD: Final = 200
 _SIGNS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SIGNS}]|[^\W_{_SIGNS}]+")
 
+_SPACES = str.maketrans(
+    {sign: " " for sign in map(chr, range(128)) if not sign.isalnum()}
+)
+# What stands between the words of plain English: a fifth of the expression's cost.
+
 
 def words_of(message: Message) -> str:
     """The words of a message, each once, in lower case, with a space between.
@@ -32,7 +37,8 @@ def words_of(message: Message) -> str:
                 parts.append(block.text)
             case _:
                 continue
-    return " ".join(dict.fromkeys(split("\n".join(parts)[:MAX_INDEXED])))
+    words = dict.fromkeys(_words("\n".join(parts)[:MAX_INDEXED]))
+    return " ".join(dict.fromkeys(word[:MAX_WORD] for word in words))
 
 
 def split(text: str) -> list[str]:
@@ -41,4 +47,12 @@ def split(text: str) -> list[str]:
     >>> split("The build's log: exit_code=1")
     ['the', 'build', 's', 'log', 'exit', 'code', '1']
     """
-    return [word[:MAX_WORD] for word in _WORD.findall(text.casefold())]
+    return [word[:MAX_WORD] for word in _words(text)]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, however long they are."""
+    plain = text.casefold()
+    if plain.isascii():
+        return plain.translate(_SPACES).split()
+    return _WORD.findall(plain)
