@@ -16,7 +16,7 @@ from rich.progress import (
     TextColumn,
 )
 
-from turnkeep import api
+from turnkeep import api, jobs
 from turnkeep.errors import UnknownMessageError
 from turnkeep.formats import FORMATS, Envelope, Format
 from turnkeep.plans import Plan
@@ -43,7 +43,7 @@ class Request:
     @property
     def counter(self) -> RequestCounter:
         """Whose count holds for it."""
-        return api.rule_counter(self.format, self.model, None)
+        return jobs.rule_counter(self.format, self.model, None)
 
     def plan(self, **asked: Any) -> Plan:
         """The plan for it; *asked* as for `turnkeep.plan()`."""
@@ -90,7 +90,7 @@ def load(source: Source, format_name: str | None, model: str | None) -> Request:
     if format_name is not None and format_name not in FORMATS:
         reason = f"no format {format_name!r}; there are {', '.join(FORMATS)}"
         raise UsageError(reason, "--format")
-    fmt, envelope = api.open_messages(source.value, format_name, model)
+    fmt, envelope = jobs.open_messages(source.value, format_name, model)
     return Request(source, fmt, envelope, model or envelope.model)
 
 
