@@ -7,7 +7,9 @@ from threading import Lock
 from typing import Any
 
 from turnkeep.formats import get_format
-from turnkeep.formats._chat_encode import PIECEWISE, stands_apart
+from turnkeep.formats._chat_encode import PIECEWISE, encode_linked, stands_apart
+from turnkeep.formats._chat_format import ChatFormat
+from turnkeep.formats._dialect import Dialect
 from turnkeep.formats._ids import lacks_id
 from turnkeep.model import Message
 
@@ -26,6 +28,7 @@ class Shelf:
 
     __slots__ = (
         "_cut",
+        "_dialect",
         "_entries",
         "_format",
         "_key",
@@ -45,6 +48,7 @@ class Shelf:
         self._total = 0
         self._made: list[Message] = []
         self._format = ""
+        self._dialect: tuple[str, Dialect | None] = ("", None)
         self._key: tuple[Cut | None, int] = (None, -1)
         self._said: list[Message] = []
         self._entries: list[Any] = []
@@ -87,26 +91,36 @@ class Shelf:
             key:
                 The same for windows of which one is the other's beginning.
         """
-        if name not in PIECEWISE:
-            return None
         with self._lock:
+            dialect = self._dialect_of(name)
+            if dialect is None:
+                return None
             if self._format != name or (
                 self._key == key and len(self._said) > len(messages)
             ):
                 self._forget()
             elif self._key != key:
-                self._move(name, messages)
+                self._move(dialect, messages)
             self._format, self._key = name, key
-            if not self._write(name, messages):
+            if not self._write(dialect, messages):
                 self._forget()
                 return None
             return list(map(dict.copy, self._entries))
+
+    def _dialect_of(self, name: str) -> Dialect | None:
+        """What *name*'s entries are written in, if they can be written one by one."""
+        known, dialect = self._dialect
+        if known != name:
+            fmt: object = get_format(name) if name in PIECEWISE else None
+            dialect = fmt.dialect if isinstance(fmt, ChatFormat) else None
+            self._dialect = name, dialect
+        return dialect
 
     def _forget(self) -> None:
         self._format, self._key = "", (None, -1)
         self._said, self._entries, self._seams = [], [], [(0, 0)]
 
-    def _write(self, name: str, messages: Sequence[Message]) -> bool:
+    def _write(self, dialect: Dialect, messages: Sequence[Message]) -> bool:
         """Encode what is new; whether its calls and results all have ids."""
         done = len(self._said)
         if done == len(messages):
@@ -121,16 +135,15 @@ class Shelf:
         seam = len(new) - 1
         while seam and not stands_apart(new[seam - 1], new[seam]):
             seam -= 1
-        encode = get_format(name).encode
         del self._entries[kept:]
         if seam:
-            self._entries += encode(new[:seam])
+            self._entries += encode_linked(new[:seam], dialect)
             seams.append((start + seam, len(self._entries)))
-        self._entries += encode(new[seam:])
+        self._entries += encode_linked(new[seam:], dialect)
         self._said += messages[done:]
         return True
 
-    def _move(self, name: str, messages: Sequence[Message]) -> None:
+    def _move(self, dialect: Dialect, messages: Sequence[Message]) -> None:
         """Keep the entries of what is still there behind another cut."""
         said, last = self._said, len(self._said) - 1
         at = len(messages) - 1
@@ -149,7 +162,7 @@ class Shelf:
             head = messages[:start]
             if any(map(lacks_id, head)):
                 break
-            entries = get_format(name).encode(head)
+            entries = encode_linked(head, dialect)
             more = len(entries) - kept
             later = [(m + by, e + more) for m, e in self._seams[nth:]]
             self._seams = [(0, 0), *later]

@@ -47,10 +47,18 @@ SHOWN_LATER = "[shown in the next user message]"
 
 def encode_chat(messages: Sequence[Message], dialect: Dialect) -> list[Any]:
     """Chat entries that say *messages*. Linear in their size."""
-    name = dialect.name
     writer = _Writer(dialect)
-    entries = writer.entries
-    for message in with_call_ids(messages, writer.is_foreign):
+    return _written(writer, with_call_ids(messages, writer.is_foreign))
+
+
+def encode_linked(messages: Sequence[Message], dialect: Dialect) -> list[Any]:
+    """The same for messages whose calls and results all have ids."""
+    return _written(_Writer(dialect), messages)
+
+
+def _written(writer: _Writer, messages: Sequence[Message]) -> list[Any]:
+    name, entries = writer.dialect.name, writer.entries
+    for message in messages:
         content = message.content
         if (
             message.layout == name
