@@ -72,7 +72,7 @@ def schema() -> str:
     """The name of this run's schema, emptied."""
     demand_postgres()
     name = _schema()
-    tables = (sql.Identifier(name, t) for t in ("conversations", "messages", "waiting"))
+    tables = [sql.Identifier(name, table) for table in ("conversations", "messages")]
     empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(tables))
     with psycopg.connect(QUICK, autocommit=True) as connection:
         connection.execute(empty)

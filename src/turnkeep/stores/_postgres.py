@@ -19,7 +19,7 @@ from ._postgres_sql import (
 )
 from ._sql import Append, Query, Rows
 from ._sql_append import Heads
-from ._sql_index import WAITING
+from ._sql_index import WAITING, settle
 from ._sql_store import SqlStore
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class PostgresStore(SqlStore):
             open=True,
         )
         # Whoever died may have left some.
-        self._write(self._dialect.settle())
+        self._write(settle(self._dialect))
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute(path_to(self.schema))
@@ -106,7 +106,7 @@ class PostgresStore(SqlStore):
 
     def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
-            self._write(self._dialect.settle())
+            self._write(settle(self._dialect))
         connection = self._pool.getconn()
         try:
             # Alone, a statement is a transaction of its own.

@@ -26,7 +26,7 @@ from ._postgres_sql import (
 from ._sql import Append, Query, Rows
 from ._sql_append import Heads
 from ._sql_check import check
-from ._sql_index import WAITING
+from ._sql_index import WAITING, settle
 from ._values import (
     CallRecord,
     Change,
@@ -92,7 +92,7 @@ class AsyncPostgresStore:
         await pool.open()
         store = cls(pool, schema)
         # Whoever died may have left some.
-        await store._write(store._dialect.settle())
+        await store._write(settle(store._dialect))
         return store
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ class AsyncPostgresStore:
 
     async def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
-            await self._write(self._dialect.settle())
+            await self._write(settle(self._dialect))
         connection = await self._pool.getconn()
         try:
             # Alone, a statement is a transaction of its own.

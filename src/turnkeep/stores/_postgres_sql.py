@@ -12,7 +12,6 @@ from psycopg import sql
 from turnkeep.errors import CorruptStoreError
 
 from ._sql import APPEND, INSERT_ROW, SEARCH_ROW, Append, Query, Rows
-from ._sql_index import ready
 
 SCHEMA: Final = 2
 """Version of the tables, kept in the table `turnkeep`."""
@@ -25,7 +24,7 @@ WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 _WAITING = """
 CREATE TABLE waiting (
-  conversation BIGINT NOT NULL,
+  conversation BIGINT PRIMARY KEY REFERENCES conversations (n) ON DELETE CASCADE,
   seq BIGINT NOT NULL
 );
 """
@@ -123,7 +122,7 @@ CREATE INDEX search_words ON search_index USING gin (words);
 
 _APPEND = (
     f"WITH v AS ({APPEND} RETURNING n, version, next_seq - 1 AS seq),"  # noqa: S608
-    " w AS (INSERT INTO waiting SELECT n, seq FROM v)"
+    " w AS (INSERT INTO waiting SELECT n, seq FROM v ON CONFLICT DO NOTHING)"
     f" INSERT INTO messages ({INSERT_ROW})"
     " SELECT n, version, seq, ?, ?, ?, ?, ?, ?, ?, ? FROM v"
 ).replace("?", "%s")
@@ -133,47 +132,24 @@ class Postgres:
     """How PostgreSQL says it."""
 
     lock = " FOR UPDATE"
+    free = " FOR UPDATE OF v SKIP LOCKED"
     position = "strpos"
 
-    def insert(
-        self, rows: Sequence[tuple[Any, ...]], words: Iterable[str]
-    ) -> Generator[Query, Rows, None]:
-        """Row by row, and their words all the same."""
-        marks = ", ".join("?" * len(rows[0]))
-        sql = f"INSERT INTO messages ({INSERT_ROW}) VALUES ({marks})"  # noqa: S608
-        yield Query(sql, rows, many=True)
-        yield from _index(
-            (row[0], row[2], text) for row, text in zip(rows, words, strict=True)
-        )
+    def index(self, words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
+        """The words themselves, not what its parser would make of them; all at once."""
+        rows = [row for row in words if row[2]]
+        if rows:
+            sql = (
+                "INSERT INTO search_index SELECT n, s, w::tsvector"
+                " FROM unnest(?::bigint[], ?::bigint[], ?::text[]) t (n, s, w)"
+            )
+            yield Query(sql, [list(column) for column in zip(*rows, strict=True)])
 
-    def reindex(
-        self, n: int, seq: int, before: str, now: str
-    ) -> Generator[Query, Rows, None]:
-        """Row by row."""
-        yield from self.unindex(n, [(seq, before)])
-        yield from _index([(n, seq, now)])
-
-    def unindex(
-        self, n: int, words: Iterable[tuple[int, str]]
-    ) -> Generator[Query, Rows, None]:
+    def unindex(self, words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
         """By row; its own index knows the words."""
-        yield from self.settle()
-        rows = [(n, seq) for seq, text in words if text]
+        rows = [(n, seq) for n, seq, text in words if text]
         sql = "DELETE FROM search_index WHERE conversation = ? AND seq = ?"
         yield Query(sql, rows, many=True)
-
-    def settle(self) -> Generator[Query, Rows, None]:
-        """One at a time: the lock keeps off others who settle, and nobody else."""
-        some = yield Query("SELECT 1 FROM waiting LIMIT 1")
-        if some:
-            yield Query("LOCK TABLE waiting IN SHARE UPDATE EXCLUSIVE MODE")
-            found = yield from ready()
-            yield from _index(found)
-            sql = (
-                "DELETE FROM waiting w USING unnest(?::bigint[], ?::bigint[]) t (n, s)"
-                " WHERE w.conversation = t.n AND w.seq = t.s"
-            )
-            yield Query(sql, ([row[0] for row in found], [row[1] for row in found]))
 
     def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
         """The newest rows that hold every word."""
@@ -187,17 +163,6 @@ class Postgres:
             " ORDER BY s.conversation DESC, s.seq DESC LIMIT ?",
             (match, *values, limit),
         )
-
-
-def _index(words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
-    """The words themselves, not what its parser would make of them; all at once."""
-    rows = [row for row in words if row[2]]
-    if rows:
-        sql = (
-            "INSERT INTO search_index SELECT n, s, w::tsvector"
-            " FROM unnest(?::bigint[], ?::bigint[], ?::text[]) t (n, s, w)"
-        )
-        yield Query(sql, [list(column) for column in zip(*rows, strict=True)])
 
 
 def append(one: Append) -> tuple[str, Sequence[Any]]:

@@ -91,30 +91,19 @@ class Dialect(Protocol):
     position: str
     """Name of the function that finds a text in another, from 1, 0 if absent."""
 
-    def insert(
-        self, rows: Sequence[tuple[Any, ...]], words: Iterable[str]
-    ) -> Generator[Query, Rows, None]:
-        """Add messages (`INSERT_ROW`) that are found by their words."""
+    free: str
+    """Behind the `SELECT` of conversations: only those that nobody is writing to."""
+
+    def index(self, words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
+        """Make rows findable: a conversation, its row's number and its words each."""
         ...
 
-    def reindex(
-        self, n: int, seq: int, before: str, now: str
-    ) -> Generator[Query, Rows, None]:
-        """Make a row of a conversation findable by other words."""
-        ...
-
-    def unindex(
-        self, n: int, words: Iterable[tuple[int, str]]
-    ) -> Generator[Query, Rows, None]:
-        """Make rows unfindable that are about to go; the words are their own."""
+    def unindex(self, words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
+        """Make them unfindable again; the words are those they were indexed by."""
         ...
 
     def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
         """Find rows, the newest first: `SEARCH_ROW`."""
-        ...
-
-    def settle(self) -> Generator[Query, Rows, None]:
-        """Put what waits for the search index into it."""
         ...
 
 
@@ -129,6 +118,11 @@ APPEND = (
 HEAD = "n, version, floor, serial, next_seq, messages, tokens, progress"
 ROW = "seq, id, kind, step, turn, pin, tokens, counter, body"
 INSERT_ROW = f"conversation, version, {ROW}"
+INSERT = (
+    f"INSERT INTO messages ({INSERT_ROW})"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+"""Adds a message."""
 
 SEARCH_ROW = ", ".join(["v.n", "v.id", *(f"m.{name}" for name in ROW.split(", "))])
 """Columns that a search gives: `v` is the conversation, `m` the message."""

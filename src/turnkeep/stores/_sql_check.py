@@ -28,22 +28,13 @@ def check(
     damage: list[Damage] = []
     for (name,) in everything:
         damage += yield from _check_one(name)
-    for table in ("messages", "waiting"):
-        damage += yield from _check_references(table)
-    return tuple(damage)
-
-
-def _check_references(table: str) -> Generator[Query, Rows, list[Damage]]:
-    """Rows of no conversation, or of no message."""
-    wanted = "conversations v WHERE v.n = t.conversation"
-    if table == "waiting":
-        wanted = "messages m WHERE m.conversation = t.conversation AND m.seq = t.seq"
-    rows = yield Query(
-        f"SELECT conversation, seq FROM {table} t"  # noqa: S608
-        f" WHERE NOT EXISTS (SELECT 1 FROM {wanted}) ORDER BY conversation, seq"
+    strays = yield Query(
+        "SELECT conversation, seq FROM messages m WHERE NOT EXISTS (SELECT 1"
+        " FROM conversations v WHERE v.n = m.conversation) ORDER BY conversation, seq"
     )
-    reason = "row {} of conversation number {} refers to nothing"
-    return [Damage(None, table, reason.format(seq, n)) for n, seq in rows]
+    reason = "row {} is of conversation number {}, which is not there"
+    damage += [Damage(None, "messages", reason.format(seq, n)) for n, seq in strays]
+    return tuple(damage)
 
 
 def _check_one(conversation_id: str) -> Generator[Query, Rows, list[Damage]]:

@@ -1,30 +1,31 @@
-"""Messages that are not in the search index yet.
+"""What is in the search index, and what is not in it yet.
 
 Putting a message into an index costs about as much as keeping it; many together cost a
-fraction of that each. So what comes alone waits: its place stands in the table
-`waiting`, written with it. Whoever searches looks through those few himself; whoever
-removes or changes messages puts all of them into the index first, so that it never has
-to be known which are in it.
+fraction of that each. So what comes alone waits: the table `waiting` says from which
+message on a conversation's are not in the index. That is written with the first of them
+and costs the others nothing. Whoever searches looks through those few himself; whoever
+removes or changes messages puts what waits into the index first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import suppress
 from typing import Final
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import SEARCH_ROW, Query, Rows, decoded
+from ._sql import SEARCH_ROW, Dialect, Query, Rows, batched, decoded
 from ._tail import RawRow
 from ._words import words_of
 
 WAITING: Final = 64
-"""How many messages wait before they are put into the index."""
+"""How many messages a store lets wait before it puts them into the index."""
+
+_NOWHERE: Final = 2**62
 
 _ROWS = (
     f"SELECT {SEARCH_ROW} FROM waiting w"  # noqa: S608
-    " JOIN messages m ON m.conversation = w.conversation AND m.seq = w.seq"
+    " JOIN messages m ON m.conversation = w.conversation AND m.seq >= w.seq"
     " JOIN conversations v ON v.n = m.conversation"
 )
 
@@ -36,15 +37,46 @@ def waiting(n: int | None) -> Generator[Query, Rows, Rows]:
     return (yield Query(f"{_ROWS} WHERE w.conversation = ?", (n,)))
 
 
-def ready() -> Generator[Query, Rows, list[tuple[int, int, str]]]:
-    """What can be put into the index: conversation, number and words of each message.
+def settle(dialect: Dialect) -> Generator[Query, Rows, set[int]]:
+    """Put what waits into the index, save where somebody else is writing.
 
-    One that is damaged goes on waiting: whoever searches is told of it.
+    A conversation with a message that is damaged goes on waiting: whoever searches is
+    told of it.
+
+    Returns:
+        Those that do so.
     """
-    made: list[tuple[int, int, str]] = []
-    for n, conversation_id, *row in (yield Query(_ROWS)):
-        raw = RawRow(*row)
-        with suppress(CorruptStoreError):
-            words = words_of(decoded(raw, conversation_id).message)
-            made.append((n, raw.seq, words))
-    return made
+    damaged: set[int] = set()
+    free = yield Query(
+        "SELECT v.n FROM waiting w JOIN conversations v"  # noqa: S608
+        f" ON v.n = w.conversation ORDER BY v.n{dialect.free}"
+    )
+    for marks, part in batched(n for (n,) in free):
+        found = yield Query(f"{_ROWS} WHERE w.conversation IN ({marks})", part)
+        made: list[tuple[int, int, str]] = []
+        for n, conversation_id, *row in found:
+            raw = RawRow(*row)
+            try:
+                message = decoded(raw, conversation_id).message
+            except CorruptStoreError:
+                damaged.add(n)
+            else:
+                made.append((n, raw.seq, words_of(message)))
+        yield from dialect.index(row for row in made if row[0] not in damaged)
+        done = [(n,) for n in part if n not in damaged]
+        yield Query("DELETE FROM waiting WHERE conversation = ?", done, many=True)
+    return damaged
+
+
+def indexed(dialect: Dialect, n: int) -> Generator[Query, Rows, int]:
+    """Settle what waits; the number below which all of a conversation's rows are in.
+
+    To be asked before rows are added, changed or removed: those from there on are no
+    part of the index, and need no place in it.
+    """
+    damaged = yield from settle(dialect)
+    if n not in damaged:
+        return _NOWHERE
+    found = yield Query("SELECT seq FROM waiting WHERE conversation = ?", (n,))
+    border: int = found[0][0]
+    return border

@@ -29,7 +29,7 @@ from ._sql import (
 from ._sql import (
     put_state as merge_state,
 )
-from ._sql_index import waiting
+from ._sql_index import settle, waiting
 from ._sql_write import Writer
 from ._tail import (
     Ask,
@@ -311,6 +311,6 @@ def put_state(
 def compact(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, None]:
     """Forget which messages changed when."""
     found = yield from head(conversation_id, dialect.lock)
-    yield from dialect.settle()
+    yield from settle(dialect)
     yield Query("DELETE FROM changes WHERE conversation = ?", (found.n,))
     yield Query("UPDATE conversations SET floor = version WHERE n = ?", (found.n,))

@@ -11,6 +11,7 @@ from ._codec import dump_body, dump_call, id_of, now, scope_of, stamp
 from ._document import after
 from ._progress import Placed, Progress
 from ._sql import (
+    INSERT,
     NEW_ROWS,
     ROW,
     Dialect,
@@ -25,6 +26,7 @@ from ._sql import (
     put_state,
     raw,
 )
+from ._sql_index import indexed
 from ._tail import RawRow
 from ._values import (
     CallRecord,
@@ -94,7 +96,9 @@ class Writer:
         if not message_ids:
             return
         gone = yield from self._demand(message_ids)
-        yield from self.dialect.unindex(self.n, map(self._words, gone.values()))
+        border = yield from indexed(self.dialect, self.n)
+        known = map(self._words, (row for row in gone.values() if row.seq < border))
+        yield from self.dialect.unindex(known)
         for marks, part in batched(gone):
             yield Query(
                 "DELETE FROM messages WHERE conversation = ?"  # noqa: S608
@@ -106,13 +110,14 @@ class Writer:
         self.touched += [(message_id, 1) for message_id in gone]
         self.regroup = True
 
-    def _words(self, row: RawRow) -> tuple[int, str]:
-        return row.seq, words_of(decoded(row, self.before.id).message)
+    def _words(self, row: RawRow) -> tuple[int, int, str]:
+        return self.n, row.seq, words_of(decoded(row, self.before.id).message)
 
     def _replace(self, rows: Sequence[Row]) -> Generator[Query, Rows, None]:
         if not rows:
             return
         before = yield from self._demand([id_of(row.message) for row in rows])
+        border = yield from indexed(self.dialect, self.n)
         for row in rows:
             old = before[id_of(row.message)]
             former = decoded(old, self.before.id).message
@@ -120,8 +125,9 @@ class Writer:
             if entry != entry_of(former):
                 self.regroup = True
             words, fresh = words_of(former), words_of(row.message)
-            if words != fresh:
-                yield from self.dialect.reindex(self.n, old.seq, words, fresh)
+            if words != fresh and old.seq < border:
+                yield from self.dialect.unindex([(self.n, old.seq, words)])
+                yield from self.dialect.index([(self.n, old.seq, fresh)])
             yield Query(
                 "UPDATE messages SET kind = ?, pin = ?, tokens = ?, counter = ?,"
                 " body = ? WHERE conversation = ? AND seq = ?",
@@ -179,9 +185,11 @@ class Writer:
             )
             for place, row in zip(placed, rows, strict=True)
         ]
-        words = (words_of(row.message) for row in rows)
-        yield from self.dialect.insert(columns, words)
+        border = yield from indexed(self.dialect, self.n)
+        yield Query(INSERT, columns, many=True)
         yield from self._link(placed)
+        words = zip(ids.values(), (words_of(row.message) for row in rows), strict=True)
+        yield from self.dialect.index((self.n, s, w) for s, w in words if s < border)
         self.messages += len(rows)
         self.tokens += sum(max(row.tokens, 0) for row in rows)
 
@@ -348,9 +356,13 @@ def delete(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, boo
     if not found:
         return False
     n = found[0][0]
+    border = yield from indexed(dialect, n)
     rows = yield from all_rows(n)
-    words = ((row.seq, words_of(decoded(row, conversation_id).message)) for row in rows)
-    yield from dialect.unindex(n, words)
+    yield from dialect.unindex(
+        (n, row.seq, words_of(decoded(row, conversation_id).message))
+        for row in rows
+        if row.seq < border
+    )
     yield Query("DELETE FROM messages WHERE conversation = ?", (n,))
     yield Query("DELETE FROM conversations WHERE n = ?", (n,))
     return True

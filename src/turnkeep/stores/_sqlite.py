@@ -5,6 +5,7 @@ import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -12,14 +13,13 @@ from typing import Any, TypeVar
 from turnkeep.errors import CorruptStoreError
 
 from . import _sql_read
-from ._sql import APPEND, Append, Query, Rows
+from ._sql import APPEND, INSERT, Append, Query, Rows
 from ._sql_append import Heads
 from ._sql_check import check
-from ._sql_index import WAITING
+from ._sql_index import WAITING, settle
 from ._sql_store import SqlStore
 from ._sqlite_sql import (
     APPLICATION,
-    INSERT,
     MIGRATIONS,
     SCHEMA,
     TABLES,
@@ -61,6 +61,7 @@ class SqliteStore(SqlStore):
         self._lock = RLock()
         self._dialect = Sqlite()
         self._heads = Heads()
+        self._alone = count(1)
         self._pid = 0
         self._connection: sqlite3.Connection | None = None
         self._connect()
@@ -165,8 +166,8 @@ class SqliteStore(SqlStore):
                     return False
                 execute(INSERT, one.columns)
                 execute(WAIT, (one.n, one.seq))
-                if (cursor.lastrowid or 0) % WAITING == 0:
-                    _drive(cursor, self._dialect.settle())
+                if next(self._alone) % WAITING == 0:
+                    _drive(cursor, settle(self._dialect))
                 execute("COMMIT")
             except sqlite3.IntegrityError:
                 connection.rollback()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import INSERT_ROW, SEARCH_ROW, Query, Rows
-from ._sql_index import ready
+from ._sql import SEARCH_ROW, Query
 from ._values import Damage
 
 SCHEMA: Final = 2
@@ -26,7 +25,7 @@ _SHIFT: Final = 2**32
 
 _WAITING = """
 CREATE TABLE waiting (
-  conversation INTEGER NOT NULL,
+  conversation INTEGER PRIMARY KEY REFERENCES conversations (n) ON DELETE CASCADE,
   seq INTEGER NOT NULL
 )"""
 
@@ -108,55 +107,30 @@ CREATE VIRTUAL TABLE search_index USING fts5(
 )
 
 
-INSERT: Final = (
-    f"INSERT INTO messages ({INSERT_ROW})"  # noqa: S608
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-"""Adds a message."""
-
-WAIT: Final = "INSERT INTO waiting (conversation, seq) VALUES (?, ?)"
-"""Lets it wait; its row's number is one more than those that wait."""
+WAIT: Final = "INSERT OR IGNORE INTO waiting (conversation, seq) VALUES (?, ?)"
+"""Lets a conversation's messages wait from one on, if none waits yet."""
 
 
 class Sqlite:
     """How SQLite says it."""
 
     lock = ""  # BEGIN IMMEDIATE has locked already
+    free = ""
     position = "instr"
 
-    def insert(
-        self, rows: Sequence[tuple[Any, ...]], words: Iterable[str]
-    ) -> Generator[Query, Rows, None]:
-        yield Query(INSERT, rows, many=True)
-        yield from _index(
-            (row[0] * _SHIFT + row[2], text)
-            for row, text in zip(rows, words, strict=True)
-        )
+    def index(self, words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
+        rows = [(n * _SHIFT + seq, text) for n, seq, text in words if text]
+        sql = "INSERT INTO search_index (rowid, words) VALUES (?, ?)"
+        yield Query(sql, rows, many=True)
 
-    def reindex(
-        self, n: int, seq: int, before: str, now: str
-    ) -> Generator[Query, Rows, None]:
-        yield from self.unindex(n, [(seq, before)])
-        yield from _index([(n * _SHIFT + seq, now)])
-
-    def unindex(
-        self, n: int, words: Iterable[tuple[int, str]]
-    ) -> Generator[Query, Rows, None]:
-        # What waits is no part of the index that could be taken out.
-        yield from self.settle()
+    def unindex(self, words: Iterable[tuple[int, int, str]]) -> Iterator[Query]:
         # The index keeps no texts, so it must be told what to forget.
-        rows = [(n * _SHIFT + seq, text) for seq, text in words if text]
+        rows = [(n * _SHIFT + seq, text) for n, seq, text in words if text]
         sql = (
             "INSERT INTO search_index (search_index, rowid, words)"
             " VALUES ('delete', ?, ?)"
         )
         yield Query(sql, rows, many=True)
-
-    def settle(self) -> Generator[Query, Rows, None]:
-        found = yield from ready()
-        yield from _index((n * _SHIFT + seq, words) for n, seq, words in found)
-        sql = "DELETE FROM waiting WHERE conversation = ? AND seq = ?"
-        yield Query(sql, [(n, seq) for n, seq, _ in found], many=True)
 
     def search(self, words: Sequence[str], n: int | None, limit: int) -> Query:
         # Quoted, so that nothing in a query is taken for FTS5's own syntax.
@@ -171,12 +145,6 @@ class Sqlite:
             " ORDER BY s.rowid DESC LIMIT ?",
             (match, low, high, limit),
         )
-
-
-def _index(words: Iterable[tuple[int, str]]) -> Iterator[Query]:
-    rows = [(place, text) for place, text in words if text]
-    sql = "INSERT INTO search_index (rowid, words) VALUES (?, ?)"
-    yield Query(sql, rows, many=True)
 
 
 def integrity(connection: sqlite3.Connection) -> Iterator[Damage]:
