@@ -11,7 +11,7 @@ from tests.paths import needs_corpus, read_corpus
 from turnkeep import Budget, FormatError, Message, Prices
 from turnkeep.engine import make_plan
 from turnkeep.index import History, Rules
-from turnkeep.replay import FULL, SLIDING, Report, _Log, named, replay
+from turnkeep.replay import FULL, SLIDING, Log, Report, named, replay
 from turnkeep.strategies import (
     DEFAULT,
     ClearToolResults,
@@ -200,7 +200,7 @@ def test_a_replay_never_depends_on_chance() -> None:
 def test_a_plan_of_a_replay_applies_to_its_log() -> None:
     """The log is a source like any other: a plan names its messages and its window."""
     messages = [Message.user("one two", id="a"), Message.assistant("fine")]
-    log = _Log(messages, Words())
+    log = Log(messages, Words())
     made = make_plan(History(Grouping(log.entries), log, Rules()), Budget(10))
 
     assert made.apply(messages) == messages

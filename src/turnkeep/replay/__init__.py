@@ -1,0 +1,22 @@
+"""Replaying a recorded session call by call, under one strategy after the other.
+
+Each assistant message was one call of the model; its request is the history before it.
+What a strategy would have sent, what that would have cost with the provider's prompt
+cache, and whether what the next tool calls used was still there: no model is asked.
+"""
+
+from ._log import Log
+from ._replay import named, replay
+from ._report import FULL, SLIDING, Outcome, ReplayReport, Report, total
+
+__all__ = [
+    "FULL",
+    "SLIDING",
+    "Log",
+    "Outcome",
+    "ReplayReport",
+    "Report",
+    "named",
+    "replay",
+    "total",
+]
