@@ -6,7 +6,7 @@ import attrs
 
 from turnkeep.budgets import share_of
 from turnkeep.index import HistoryView
-from turnkeep.model import DIGEST, Message, mark
+from turnkeep.model import DIGEST, Message, ToolCall, ToolResult, mark
 from turnkeep.plans import Cause, Drop, Edit, Reserve
 
 from ._base import Composable, share
@@ -51,7 +51,10 @@ class Digest(Composable):
             return _write(history, gone, room)
 
         yield Reserve(share_of(history.target, self.share), write, Cause.DIGEST)
-        for step in history.steps:
+        step_of = history.message_steps
+        old = {step_of[n] for n, m in enumerate(history.messages) if m.kind == KIND}
+        for nth in sorted(old):
+            step = history.steps[nth]
             if step.is_free and all(m.kind == KIND for m in step.messages):
                 yield Drop(step, Cause.DIGEST)
 
@@ -61,21 +64,23 @@ def _write(history: HistoryView, gone: Sequence[int], room: int) -> Message | No
     lost = set(gone)
     kept: set[str] = set()
     used: dict[str, int] = {}
-    tools: dict[str | None, str] = {}
-    speakers: list[str] = []
-    for nth, message in enumerate(history.messages):
-        found = referents_of(message)
-        if nth not in lost:
-            kept |= found.named
-        used.update(dict.fromkeys(found.used, nth))
-        tools.update((call.id, call.name) for call in message.tool_calls)
-        speakers.append(_speaker(message, tools))
     newest: dict[str, int] = {}
     shown: set[str] = set()
-    for nth in gone:
-        found = referents_of(history.message(nth))
-        newest.update(dict.fromkeys(found.named, nth))
-        shown |= found.shown
+    tools: dict[str | None, str] = {}
+    speakers: dict[int, str] = {}
+    for nth, message in enumerate(history.messages):
+        named, uses, shows = referents_of(message)
+        if uses:
+            used.update(dict.fromkeys(uses, nth))
+        for block in message.content:
+            if type(block) is ToolCall:
+                tools[block.id] = block.name
+        if nth not in lost:
+            kept |= named
+        elif named:
+            newest.update(dict.fromkeys(named, nth))
+            shown |= shows
+            speakers[nth] = _speaker(message, tools)
     names = sorted(
         newest.keys() - kept,
         # What only calls named, the model made up itself: it comes last.
@@ -108,8 +113,10 @@ def _message(lines: Mapping[str, Sequence[str]], gone: int) -> Message:
 
 def _speaker(message: Message, tools: Mapping[str | None, str]) -> str:
     """The tool whose call or result it is, else who speaks."""
-    for call in message.tool_calls:
-        return call.name
-    for result in message.tool_results:
-        return result.tool_name or tools.get(result.tool_call_id, "tool")
+    for block in message.content:
+        if type(block) is ToolCall:
+            return block.name
+    for block in message.content:
+        if type(block) is ToolResult:
+            return block.tool_name or tools.get(block.tool_call_id, "tool")
     return message.role.value
