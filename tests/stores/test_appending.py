@@ -476,6 +476,7 @@ def test_damage_of_what_waits_stops_nobody(address: str) -> None:
     with open_at(address) as store:
         store.create("chat")
         fill(store, WAITING - 2)
+        [[body]] = values(store, "SELECT body FROM messages WHERE id = 'm5'")
         values(store, "UPDATE messages SET body = '{' WHERE id = 'm5'")
         store.create("other")
         fill(store, WAITING, chat="other")
@@ -485,6 +486,17 @@ def test_damage_of_what_waits_stops_nobody(address: str) -> None:
         with pytest.raises(CorruptStoreError, match="row 5"):
             store.search("text", conversation_id="chat")
         assert {damage.where for damage in store.check()} == {"messages, row 5"}
+
+        several = Change.of_messages([Message.user("text", id=name) for name in "ab"])
+        version = store.write("chat", several, expected=WAITING - 1)
+        mend = f"UPDATE messages SET body = '{body}' WHERE id = 'm5'"  # noqa: S608
+        values(store, mend)
+        assert len(store.search("text", conversation_id="chat")) == 20
+        store.write("chat", Change(remove=["a", "m6"]), expected=version)
+        found = store.search("text", conversation_id="chat", limit=999)
+        assert [hit.message.id for hit in found] == ids(store)[::-1]
+        assert waits(store) == 0
+        assert store.check() == ()
 
 
 def test_messages_of_no_conversation_are_found(address: str) -> None:

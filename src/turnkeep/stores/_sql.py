@@ -73,11 +73,6 @@ class Append(NamedTuple):
         return self.left.n
 
     @property
-    def version(self) -> int:
-        """Its new version."""
-        return self.left.version
-
-    @property
     def seq(self) -> int:
         """The number of the message."""
         return self.left.next_seq - 1
