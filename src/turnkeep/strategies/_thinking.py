@@ -35,11 +35,19 @@ class StripThinking(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the old messages that reason, without their reasoning."""
-        for turn in history.turns[: -self.keep]:
-            for step in turn.steps:
-                for index in step.indexes:
-                    blocks = history.current(index).content
-                    left = tuple(b for b in blocks if not isinstance(b, Thinking))
-                    if left and len(left) < len(blocks) and not history.pinned(index):
-                        content = history.current(index).evolve(content=left)
-                        yield Replace(index, content, Cause.STRIPPED)
+        old = history.turns[: -self.keep]
+        stop = old[-1].range.stop if old else 0
+        step_of = history.message_steps
+        reasoning = [
+            index
+            for index, message in enumerate(history.messages)
+            if Thinking in map(type, message.content) and step_of[index] < stop
+        ]
+        reasoning.sort(key=step_of.__getitem__)
+        for index in reasoning:
+            if history.pinned(index) or not history.is_shown(index):
+                continue
+            message = history.current(index)
+            left = tuple(b for b in message.content if not isinstance(b, Thinking))
+            if left and len(left) < len(message.content):
+                yield Replace(index, message.with_blocks(left), Cause.STRIPPED)
