@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -394,6 +394,46 @@ def test_what_is_wrong_in_a_part_has_its_path_in_the_document() -> None:
 
     assert parts.value.path == whole.value.path == "$.messages[300].token_count"
     assert parts.value.reason == whole.value.reason
+
+
+@given(st.lists(messages_of_any_kind, max_size=4), st.dictionaries(texts, json_values))
+def test_bytes_load_as_their_document_does(
+    messages: list[Message], fields: dict[str, Any]
+) -> None:
+    """In one step or in two."""
+    fields.pop("turnkeep", None)
+    fields.pop("messages", None)
+    data = serial.dumps(serial.dump_messages(messages, **fields))
+
+    loaded, rest = serial.load_document(data)
+
+    assert (loaded, rest) == serial.load_messages(serial.loads(data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"turnkeep":1,"x":NUMBER,"messages":[{"id":"a","role":"user","content":"x"}]}',
+        '{"turnkeep":1,"messages":[{"id":"a","role":"user","priority":NUMBER}]}',
+        '{"turnkeep":1,"messages":[{"role":"user","metadata":{"x":[NUMBER]}}]}',
+        '{"turnkeep":1,"messages":[{"id":"a","role":"user","content":NUMBER}]}',
+        '{"turnkeep":1,"messages":[{"id":"a\\ud800","role":"user","priority":NUMBER}]}',
+        '{"turnkeep":NUMBER,"messages":[]}',
+    ],
+)
+def test_large_numbers_of_a_document_stay_whole(either: str, text: str) -> None:
+    """Wherever they stand, and what is wrong with them is said of themselves."""
+    data = text.replace("NUMBER", str(2**70 + 1)).encode()
+
+    def outcome(load: Callable[[], Any]) -> Any:
+        try:
+            return load()
+        except errors.FormatError as error:
+            return error.reason, error.path
+
+    made = outcome(lambda: serial.load_document(data))
+    assert made == outcome(lambda: serial.load_messages(json.loads(data)))
+    assert str(2**70 + 1) in repr(made)
 
 
 def test_fields_at_their_default_are_left_out() -> None:

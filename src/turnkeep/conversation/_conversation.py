@@ -9,14 +9,21 @@ from typing import Any, Self
 from turnkeep.errors import ConflictError, UnknownConversationError
 from turnkeep.formats import decode_entries, detect, get_format
 from turnkeep.model import Message
-from turnkeep.serial import loads, write_atomic
+from turnkeep.serial import write_atomic
 from turnkeep.stores import Change, Snapshot, Store
 
 from ._answering import Answering
 from ._desk import CallDesk
 from ._fitting import Fitter
 from ._link import Link
-from ._saving import from_document, from_snapshot, settings_of, to_document, to_parts
+from ._saving import (
+    from_bytes,
+    from_document,
+    from_snapshot,
+    settings_of,
+    to_document,
+    to_parts,
+)
 from ._windows import Windows
 
 
@@ -229,7 +236,8 @@ class Conversation(Answering, Windows):
             FormatError: The file is damaged, or not ours; its path says where.
             OSError: It cannot be read.
         """
-        return cls.from_json(loads(Path(path).read_bytes()), **options)
+        loaded: Self = from_bytes(cls, Path(path).read_bytes(), options)
+        return loaded
 
 
 def _decoded(source: Any, envelope: Any) -> Iterator[Message]:

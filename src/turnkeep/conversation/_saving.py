@@ -15,6 +15,7 @@ from turnkeep.plans import Inserted
 from turnkeep.serial import (
     dump_messages,
     dump_parts,
+    load_document,
     load_messages,
     structure,
     unstructure,
@@ -220,11 +221,31 @@ def from_document(
     Raises:
         FormatError: It is not a document of ours, with the path.
     """
-    # Once around both: where a pause ends, everything new is gone through.
+    # Around all of it: where a pause ends, everything new is gone through.
     with paused_gc():
-        messages, rest = load_messages(doc)
-        chat = _with_settings(kind, rest, options)
-        chat._take(messages, _saved_counts(chat, rest, len(messages)))
+        return _restored(kind, *load_messages(doc), options)
+
+
+def from_bytes(
+    kind: type[Conversation], data: bytes, options: Mapping[str, Any]
+) -> Any:
+    """The same for the bytes of a document, in less time than for a document of them.
+
+    Raises:
+        FormatError: They are not JSON, or no document of ours, with the path.
+    """
+    with paused_gc():
+        return _restored(kind, *load_document(data), options)
+
+
+def _restored(
+    kind: type[Conversation],
+    messages: list[Message],
+    rest: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Any:
+    chat = _with_settings(kind, rest, options)
+    chat._take(messages, _saved_counts(chat, rest, len(messages)))
     chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
     calls = structure(rest.get("calls", []), tuple[CallRecord, ...], "$.calls")
     _load_calls(chat, calls)

@@ -14,6 +14,7 @@ from ._document import (
     SCHEMA,
     dump_messages,
     dump_parts,
+    load_document,
     load_messages,
     migrate,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "dump_parts",
     "dumps",
     "load_block",
+    "load_document",
     "load_message",
     "load_messages",
     "loads",

@@ -67,19 +67,32 @@ def loads(data: bytes | str, *, max_bytes: int | None = MAX_BYTES) -> Any:
         FormatError: It is larger, or not JSON: NaN, infinities and numbers beyond the
             range of a double included.
     """
+    value, exact = read(data, max_bytes)
+    if exact or not may_be_rounded(value):
+        return value
+    return _read_exactly(data)
+
+
+def read(data: bytes | str, max_bytes: int | None) -> tuple[Any, bool]:
+    """The value of JSON text, and whether it is exact; see `may_be_rounded`.
+
+    Raises:
+        FormatError: As of `loads`.
+    """
     if max_bytes is not None and len(data) > max_bytes:
         reason = f"{len(data)} bytes are more than the {max_bytes} accepted"
         raise FormatError(reason)
     if native is not None:
         try:
-            value = native.loads(data)
+            return native.loads(data), False
         except native.JSONDecodeError:
             # It refuses lone surrogates, which we accept, and words its errors
             # differently: `json` decides.
             pass
-        else:
-            if not _may_be_rounded(value):
-                return value
+    return _read_exactly(data), True
+
+
+def _read_exactly(data: bytes | str) -> Any:
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
@@ -94,7 +107,7 @@ def loads(data: bytes | str, *, max_bytes: int | None = MAX_BYTES) -> Any:
         raise FormatError(reason) from None
 
 
-def _may_be_rounded(value: Any) -> bool:
+def may_be_rounded(value: Any) -> bool:
     """Whether *value* holds a float that was an integer of more than 64 bits.
 
     `orjson` reads those as floats; `json` keeps them whole.

@@ -6,9 +6,9 @@ from typing import Any
 from turnkeep.errors import DuplicateIdError, FormatError
 from turnkeep.model import Message, paused_gc
 
-from ._bytes import dumps
+from ._bytes import MAX_BYTES, dumps, loads, may_be_rounded, read
 from ._dump import dump_message
-from ._load import below, frozen, load_message, wrong
+from ._load import below, frozen, load_message, plain, wrong
 
 SCHEMA = 1
 """The schema version that this release writes."""
@@ -84,6 +84,32 @@ def load_messages(doc: Any) -> tuple[list[Message], dict[str, Any]]:
         FormatError: It is not a document that this release reads; with the path.
         DuplicateIdError: Two messages have the same id.
     """
+    messages, rest, _ = _load(doc)
+    return messages, rest
+
+
+def load_document(
+    data: bytes | str, *, max_bytes: int | None = MAX_BYTES
+) -> tuple[list[Message], dict[str, Any]]:
+    """`load_messages(loads(data))`, in less time.
+
+    What is a message of plain text needs no second look for numbers that were rounded.
+    """
+    doc, exact = read(data, max_bytes)
+    if exact:
+        return load_messages(doc)
+    try:
+        messages, rest, others = _load(doc)
+    except FormatError:
+        pass  # perhaps of a number that was rounded: the exact one decides
+    else:
+        if not may_be_rounded([rest, others]):
+            return messages, rest
+    return load_messages(loads(data, max_bytes=max_bytes))
+
+
+def _load(doc: Any) -> tuple[list[Message], dict[str, Any], list[Any]]:
+    """The messages of a document, its other fields, and the entries that are odd."""
     doc = migrate(doc)
     entries = doc.get("messages")
     if not isinstance(entries, list):
@@ -92,15 +118,20 @@ def load_messages(doc: Any) -> tuple[list[Message], dict[str, Any]]:
     for key, value in rest.items():
         _check_field(key, value)
     messages: list[Message] = []
+    odd: list[Any] = []
     with paused_gc():
         try:
             for entry in entries:
-                messages.append(load_message(entry))  # noqa: PERF401 - place of a bad one
+                message = plain(entry)
+                if message is None:
+                    message = load_message(entry)
+                    odd.append(entry)
+                messages.append(message)
         except FormatError as error:
             _demand_unique(messages)
             raise below(error, f"$.messages[{len(messages)}]") from None
         _demand_unique(messages)
-    return messages, rest
+    return messages, rest, odd
 
 
 def _demand_unique(messages: Sequence[Message]) -> None:

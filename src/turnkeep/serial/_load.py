@@ -36,8 +36,8 @@ def load_message(value: Any, path: str = "$") -> Message:
     Raises:
         FormatError: With the path of the offending value below *path*.
     """
-    if (plain := _plain(value)) is not None:
-        return plain
+    if (made := plain(value)) is not None:
+        return made
     try:
         fields = _fields(value, _MESSAGE, "a message", "metadata")
     except FormatError as error:
@@ -106,7 +106,7 @@ def timestamp(value: Any) -> datetime:
     return made
 
 
-def _plain(value: Any) -> Message | None:
+def plain(value: Any) -> Message | None:
     """The commonest message, one text with an id; a fraction of what `_fields` costs.
 
     None for every other one, and for what is wrong in it.
