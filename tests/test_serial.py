@@ -410,6 +410,7 @@ def test_bytes_load_as_their_document_does(
     assert (loaded, rest) == serial.load_messages(serial.loads(data))
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize(
     "text",
     [
@@ -421,7 +422,7 @@ def test_bytes_load_as_their_document_does(
         '{"turnkeep":NUMBER,"messages":[]}',
     ],
 )
-def test_large_numbers_of_a_document_stay_whole(either: str, text: str) -> None:
+def test_large_numbers_of_a_document_stay_whole(text: str) -> None:
     """Wherever they stand, and what is wrong with them is said of themselves."""
     data = text.replace("NUMBER", str(2**70 + 1)).encode()
 
