@@ -147,7 +147,7 @@ class Replica:
     def _replace(self, row: Row) -> bool:
         cell = self.cells[self.numbers[row.message.id or ""]]
         before, entry = entry_of(cell.row.message), entry_of(row.message)
-        place = attrs.evolve(cell.place, kind=entry.kind)
+        place = cell.place._replace(kind=entry.kind)
         self.cells[place.seq] = Cell(row, place, cell.version)
         self.changes.append((self.version, row.message.id or "", False))
         return entry != before

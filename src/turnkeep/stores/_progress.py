@@ -29,8 +29,7 @@ class OpenPlace(NamedTuple):
     name: str
 
 
-@attrs.frozen
-class Placed:
+class Placed(NamedTuple):
     """Where a message belongs."""
 
     seq: int

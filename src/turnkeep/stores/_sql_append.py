@@ -51,9 +51,9 @@ class Heads:
         before = self._heads.get(conversation_id)
         if before is None or before.version != expected or len(change.append) != 1:
             return None
-        if change.replace or change.pins or change.remove or change.calls:
+        if change.replace or change.pins or change.remove:
             return None
-        if change.state:
+        if change.calls or change.state:
             return None
         return _append(before, change.append[0])
 

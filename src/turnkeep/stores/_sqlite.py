@@ -58,6 +58,7 @@ class SqliteStore(SqlStore):
         """See the class."""
         self.path = Path(path)
         self._timeout = timeout
+        self._told = Told(self.path)
         self._lock = RLock()
         self._dialect = Sqlite()
         self._heads = Heads()
@@ -84,7 +85,7 @@ class SqliteStore(SqlStore):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
         # A connection must not cross a fork: the child opens its own.
         self._pid = os.getpid()
-        with Told(self.path):
+        with self._told:
             made = sqlite3.connect(
                 self.path,
                 timeout=self._timeout,
@@ -143,7 +144,7 @@ class SqliteStore(SqlStore):
         return version
 
     def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
-        with self._lock, Told(self.path):
+        with self._lock, self._told:
             connection = self._connect()
             connection.execute(begin)
             try:
@@ -156,7 +157,7 @@ class SqliteStore(SqlStore):
 
     def _append(self, one: Append) -> bool:
         # By hand: what drives an operation would cost as much as its statements.
-        with self._lock, Told(self.path):
+        with self._lock, self._told:
             connection = self._connect()
             cursor = connection.execute("BEGIN IMMEDIATE")
             execute = cursor.execute
@@ -186,7 +187,7 @@ class SqliteStore(SqlStore):
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`; rewrites the file, which takes its size again."""
         self._write(_sql_read.compact(self._dialect, conversation_id))
-        with self._lock, Told(self.path):
+        with self._lock, self._told:
             connection = self._connect()
             sql = "INSERT INTO search_index (search_index) VALUES ('optimize')"
             connection.execute(sql)
