@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -392,3 +393,39 @@ def test_counts_are_kept_for_the_counter_that_took_them(store: Store) -> None:
     assert chat(store)._ledger.counts[0] == 1
     other = Conversation.open(store, "chat", token_counter="o200k_base")
     assert other._ledger.counts[0] == -1
+
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("how", ["expire", "cancel", "resolve"])
+@pytest.mark.parametrize("away", ["rewind", "replace"])
+def test_a_call_whose_answer_goes_is_awaited_in_the_store_again(
+    store: Store, how: str, away: str
+) -> None:
+    """Its deadline counts again, and its next answer is what it is known by."""
+    made = chat(store)
+    asked = made.assistant(tool_calls=[ToolCall("c1", "build")])
+    held = made.defer("c1", expires_at=NOON)
+    if how == "expire":
+        made.expire(NOON + timedelta(hours=1))
+    elif how == "cancel":
+        made.cancel("c1", "no longer wanted")
+    else:
+        made.resolve("c1", "built")
+    assert store.due(NOON) == ()
+
+    if away == "rewind":
+        made.rewind(held.id or "")
+    else:
+        made.user("And the other one?")
+        made.replace_messages(made.messages[:2])
+        made.defer("c1", expires_at=NOON)
+
+    ((name, record),) = store.due(NOON)
+    assert (name, record.message, record.state) == ("chat", asked.id, None)
+    again = chat(store)
+    assert [call.id for call in again.pending] == ["c1"]
+    assert again.call_state("c1") == made.call_state("c1") == "pending"
+    again.resolve("c1", "built after all")
+    assert chat(store).call_state("c1") == "resolved"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -171,6 +171,24 @@ class CallDesk:
         places = self.book.due(now)
         by_place = {self.place(c): c for c in self.ledger.grouping.open_calls}
         return [by_place[place] for place in places if place in by_place]
+
+    def reopened(self, gone: Collection[int]) -> list[CallRecord]:
+        """Calls that await an answer again once the messages *gone* are removed.
+
+        Costs the history, where anything is noted of answered calls.
+        """
+        book = self.book
+        if not any(note.state in ANSWERED for _, note in book.items()):
+            return []
+        lost, messages = set(gone), self.ledger.messages
+        left = Ledger(self.ledger.counter)
+        left.load([m for i, m in enumerate(messages) if i not in lost])
+        places = [(left.id(c.message), c.position) for c in left.grouping.open_calls]
+        return [
+            attrs.evolve(book[place], state=None, closed_at=None).record(place)
+            for place in places
+            if book[place].state in ANSWERED
+        ]
 
     def after_rebuild(self) -> None:
         """Forget the calls of messages that have gone, and what their results said."""

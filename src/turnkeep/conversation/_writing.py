@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -165,7 +165,8 @@ class Writing(Core):
             grouping = self._ledger.grouping
             step = grouping.step_of[index]
             steps = grouping.ties.get(step, {step})
-            return self._remove(sorted(i for s in steps for i in grouping.members(s)))
+            gone = sorted(i for s in steps for i in grouping.members(s))
+            return self._remove(gone)
 
     def rewind(self, message_id: str) -> tuple[Message, ...]:
         """Go back to a message: everything after it goes, it stays.
@@ -178,10 +179,12 @@ class Writing(Core):
             start = self._at(message_id) + 1
             return self._remove(range(start, len(self._ledger.messages)))
 
-    def _remove(self, indexes: Iterable[int]) -> tuple[Message, ...]:
+    def _remove(self, indexes: Collection[int]) -> tuple[Message, ...]:
         removed = tuple(self._ledger.messages[i] for i in indexes)
         ids = [message.id or "" for message in removed]
-        change = Change(remove=ids, state=self._forgetting())
+        # A call whose answer goes is awaited again, in the store as well.
+        calls = self._desk.reopened(indexes)
+        change = Change(remove=ids, calls=calls, state=self._forgetting())
         self._commit(lambda: change, rebase=False)
         return removed
 
