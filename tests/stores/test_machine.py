@@ -271,7 +271,10 @@ class Machine(RuleBasedStateMachine):
             return
         shown = {message.id for message in window.messages}
         assert window.tokens <= BUDGET.max_tokens
-        assert {told.id for told in self.messages if told.pinned} <= shown
+        # A call has one answer in a request: its newest stands for those before it.
+        replaced = {told for call in self.calls for told, _ in call.history[:-1]}
+        pinned = {told.id for told in self.messages if told.pinned}
+        assert pinned - replaced <= shown
         for call in self.calls:
             if call.state in AWAITED:
                 assert call.message in shown

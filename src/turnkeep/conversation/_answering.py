@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from turnkeep.errors import UnknownCallError
 from turnkeep.model import PENDING, Block, Message, marker_of, unmark
 from turnkeep.stores import CallRecord, Change
+from turnkeep.turns import OpenCall
 
 from ._calls import CallState, PendingCall
 from ._desk import deadline
@@ -36,7 +38,23 @@ class Answering(Writing):
             UnknownCallError: There is no such call.
         """
         with self._lock:
-            return self._desk.state(call_id, message_id)
+            try:
+                return self._desk.state(call_id, message_id)
+            except UnknownCallError:
+                if self.is_whole:
+                    raise
+                self._load_rest()
+                return self._desk.state(call_id, message_id)
+
+    def _find(self, call_id: str, message_id: str | None) -> OpenCall:
+        """The open call of that id; reads the rest if it is not here."""
+        try:
+            return self._desk.find(call_id, message_id)
+        except UnknownCallError:
+            if self.is_whole:
+                raise
+            self._load_rest()
+            return self._desk.find(call_id, message_id)
 
     def defer(
         self,
@@ -72,7 +90,7 @@ class Answering(Writing):
         notes = {"expires_at": deadline(expires_at), "waits_for": waits_for or {}}
 
         def make() -> Change:
-            call = self._desk.find(call_id, message_id)
+            call = self._find(call_id, message_id)
             said = self._desk.answer(call, text or self.stand_in_text, pending=True)
             record = self._desk.noted(call, **notes)
             return Change(self._rows([said]), calls=[record])
@@ -96,7 +114,7 @@ class Answering(Writing):
         """
 
         def make() -> Change:
-            call = self._desk.find(call_id, message_id)
+            call = self._find(call_id, message_id)
             return Change(self._rows([self._desk.answer(call, content, interim=True)]))
 
         with self._lock:
@@ -162,7 +180,7 @@ class Answering(Writing):
         """Append a call's final result; the first one wins, whoever writes it."""
 
         def make() -> Change:
-            call = self._desk.find(call_id, message_id)
+            call = self._find(call_id, message_id)
             rows = self._rows([self._desk.answer(call, content, is_error=is_error)])
             if state is CallState.RESOLVED and not self._desk.is_noted(call):
                 # Its result says it all: most calls are answered at once.
@@ -187,7 +205,7 @@ class Answering(Writing):
         """
 
         def make() -> Change:
-            call = self._desk.find(call_id, message_id)
+            call = self._find(call_id, message_id)
             when = datetime.now(UTC)
             record = self._desk.noted(call, state=CallState.ABANDONED, closed_at=when)
             return Change(calls=[record])
