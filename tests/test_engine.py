@@ -438,6 +438,28 @@ def test_invalid_histories_raise_when_asked() -> None:
     assert "$[1]" in str(caught.value)
 
 
+def test_two_results_for_one_call_in_one_message() -> None:
+    """The second is left out, or named; the first one answers."""
+    tool_use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    first, second = (
+        {"type": "tool_result", "tool_use_id": "a", "content": text}
+        for text in ("one", "two")
+    )
+    chat = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": [tool_use]},
+        {"role": "user", "content": [first, second]},
+        {"role": "assistant", "content": "ok"},
+    ]
+
+    window = fit(chat, 1_000, format="anthropic")
+
+    assert window == [*chat[:2], {"role": "user", "content": [first]}, chat[3]]
+    with pytest.raises(InvalidHistoryError) as caught:
+        fit(chat, 1_000, format="anthropic", on_invalid="raise")
+    assert [v.rule for v in caught.value.violations] == ["duplicate_result"]
+
+
 def test_invalid_histories_may_be_kept_as_they_are() -> None:
     """Nothing is moved, dropped or added."""
     chat = [user(), result("z"), call("a"), user(), result("a"), result("a")]

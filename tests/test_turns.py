@@ -33,6 +33,7 @@ from turnkeep.turns import (
     CallKey,
     Columns,
     Grouping,
+    Problem,
     _at_once,
     _columns,
     _marks,
@@ -158,6 +159,24 @@ def test_orphans_and_duplicates_are_named() -> None:
         ("orphan_result", 4, "z"),
     ]
     assert members(grouping) == [[0], [1, 2, 3], [4], [5]]
+
+
+@pytest.mark.parametrize("words", [(), (Text("and now?"),)], ids=["alone", "words"])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_second_result_in_the_same_message_is_a_duplicate(
+    words: tuple[Text, ...], *, at_once: bool
+) -> None:
+    """As one in a message of its own is, and what follows is grouped as ever."""
+    start = [user(), call("a")]
+    grouping = group_columns(columns_of(start)) if at_once else group(start)
+    twice = Message.user((ToolResult("a", "1"), ToolResult("a", "2"), *words))
+
+    grouping.add(entry_of(twice))
+    grouping.add(entry_of(Message.assistant("ok")))
+
+    assert grouping.problems == [Problem("duplicate_result", 2, 1, "a")]
+    assert members(grouping) == ([[0], [1], [2], [3]] if words else [[0], [1, 2], [3]])
+    assert not grouping.open_calls
 
 
 def test_a_placeholder_leaves_its_call_open_and_gives_way() -> None:

@@ -168,7 +168,7 @@ class Grouping:
                     str(key),
                 )
             )
-            if known is not None:
+            if known is not None and known != index:
                 steps.append(self.step_of[known])
         if kind == USER or not steps:
             # An orphan alone, or a user's own words in the same message.
