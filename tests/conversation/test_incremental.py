@@ -37,14 +37,18 @@ class _Plain(Fitter):
 class TwoWays(RuleBasedStateMachine):
     """The same operations on a conversation with sums and on one without."""
 
-    @initialize(tokens=st.integers(30, 200), goal=st.sampled_from([0.3, 0.6, 1.0]))
-    def begin(self, tokens: int, goal: float) -> None:
+    @initialize(
+        tokens=st.integers(30, 200),
+        goal=st.sampled_from([0.3, 0.6, 1.0]),
+        model=st.sampled_from(
+            ["gpt-4o", "gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro"]
+        ),
+    )
+    def begin(self, tokens: int, goal: float, model: str) -> None:
         """Two empty conversations."""
         budget = Budget(tokens, target=goal)
         self.chats = [
-            Conversation(
-                budget=budget, model="gpt-4o", token_counter=ApproximateCounter()
-            )
+            Conversation(budget=budget, model=model, token_counter=ApproximateCounter())
             for _ in range(2)
         ]
         plain = self.chats[1]
@@ -93,6 +97,11 @@ class TwoWays(RuleBasedStateMachine):
     def show(self, size: int) -> None:
         """A message that is never sent."""
         self.both("append", Message.system("r", token_count=size, kind="run_summary"))
+
+    @rule(size=sizes)
+    def sum_up(self, size: int) -> None:
+        """A message that stands for earlier ones."""
+        self.both("append", Message.user("sum", token_count=size, kind="summary"))
 
     @rule(size=sizes, parallel=st.integers(1, 3), reuse=st.booleans())
     def call(self, size: int, parallel: int, reuse: bool) -> None:
@@ -152,6 +161,25 @@ class TwoWays(RuleBasedStateMachine):
             if message.role in ("user", "system"):
                 self.both("edit", message_id, content="y" * size)
 
+    @rule(
+        place=places,
+        changes=st.sampled_from(
+            [
+                {"role": "assistant"},
+                {"role": "user"},
+                {"extra": {"name": "Bartholomew"}},
+                {"token_count": None},
+                {"token_count": 17},
+            ]
+        ),
+    )
+    def edit_around(self, place: int, changes: dict[str, Any]) -> None:
+        """Change what is around the content."""
+        if (message_id := self.pick(place)) is not None:
+            message = self.chats[0][message_id]
+            if message.role in ("user", "assistant") and not message.tool_calls:
+                self.both("edit", message_id, **changes)
+
     @rule(place=places)
     def remove(self, place: int) -> None:
         """Remove a step."""
@@ -180,6 +208,7 @@ class TwoWays(RuleBasedStateMachine):
         assert isinstance(right, Window)
         assert left.tokens == right.tokens
         assert left.plan.pruned == right.plan.pruned
+        assert left.plan.warnings == right.plan.warnings
         ids = [m.id or m.text for m in right]
         assert str(left.plan.inserted) == str(right.plan.inserted)
         self.windows.append((left, ids, str(right.plan.runs)))
@@ -204,6 +233,8 @@ class TwoWays(RuleBasedStateMachine):
         for chat in getattr(self, "chats", ()):
             ledger = chat._ledger
             fresh = ledger.copy()
+            assert list(fresh.grouping.kinds) == list(ledger.grouping.kinds)
+            assert list(fresh.counts) == list(ledger.counts)
             assert list(fresh.steps.values) == list(ledger.steps.values)
             assert list(fresh.fixed.values) == list(ledger.fixed.values)
             assert list(fresh.static) == list(ledger.static)

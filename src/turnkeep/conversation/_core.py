@@ -62,6 +62,8 @@ class Core:
         self._unknown: dict[str, Any] = {}
         self._next = 1
         self._link: Link | None = None
+        self._tools_seen: Any = None
+        """The tools that were last sent, as they were then."""
         self._asked: tuple[Any, Ask] = ((), Ask(""))
         """What the last window was asked for: mostly the same as the next."""
         self._ledger = Ledger(self._make_counter())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from weakref import ref
 
 import attrs
@@ -38,6 +38,10 @@ MANY: Final = 64
 """Windows that are watched before those that are gone are looked for."""
 
 _SYSTEM = bytes([SYSTEM])
+
+
+_StandIns: TypeAlias = dict[tuple[str | None, str, str], tuple[Message, int]]
+"""Stand-ins and their tokens by the call's id and name, and the text."""
 
 
 @attrs.define
@@ -77,8 +81,8 @@ class Fitter:
         self._overheads: tuple[RequestCounter | None, tuple[int, int]] = (None, (0, 0))
         self._thinks = (0, False)
         """Messages looked through so far, and whether one of them holds reasoning."""
-        self._tools: tuple[Any, str, int] = (None, "", 0)
-        self._stand_ins: dict[tuple[str | None, str, str], tuple[Message, int]] = {}
+        self._tools: tuple[Any, RequestCounter | None, int] = (None, None, 0)
+        self._stand_ins: tuple[RequestCounter | None, _StandIns] = (None, {})
         self._windows: list[ref[Window]] = []
         self._limits = NO_LIMITS
         self._base: Base | None = None
@@ -169,11 +173,11 @@ class Fitter:
     def _count_tools(self, tools: Any) -> int:
         if not tools:
             return 0
-        counter = self.ledger.counter
-        known, name, tokens = self._tools
-        if known is not tools or name != counter.name:
+        known, counter, tokens = self._tools
+        if known is not tools or counter is not self.ledger.counter:
+            counter = self.ledger.counter
             tokens = counter.tools(tools)
-            self._tools = (tools, counter.name, tokens)
+            self._tools = (tools, counter, tokens)
         return tokens
 
     def _overhead(self, tools: Any) -> int:
@@ -277,7 +281,7 @@ class Fitter:
 
     def _quick(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
         cut, ledger = self._cut, self.ledger
-        if cut is None or not ask.by_sums or not limits.by_sums:
+        if cut is None or not ask.by_sums or not limits.by_sums or limits.nominal < 0:
             return None
         calls = ledger.grouping.open_calls
         setting = self.policy(ask)
@@ -313,6 +317,10 @@ class Fitter:
         Costs the calls, the pins and, once, the history.
         """
         ledger, grouping = self.ledger, self.ledger.grouping
+        if demands.core and (
+            not grouping.turns or grouping.question_of(grouping.turns - 1) is None
+        ):
+            return True
         if calls and (demands.closer_stays or demands.joins != "nothing"):
             return True
         if demands.core and (
@@ -347,11 +355,17 @@ class Fitter:
             return ()
         grouping = self.ledger.grouping
         per_message = self._placement(ask) == "after-call"
+        counter, made_before = self._stand_ins
+        if counter is not self.ledger.counter or len(made_before) > (
+            MANY + 2 * len(calls)
+        ):
+            made_before = {}
+            self._stand_ins = self.ledger.counter, made_before
         made: list[Inserted] = []
         for call in calls:
             if grouping.needs_stand_in(call, per_message=per_message):
                 key = (call.id, call.name, ask.stand_in_text)
-                known = self._stand_ins.get(key)
+                known = made_before.get(key)
                 if known is None:
                     message = Message.tool_result(
                         call.id,
@@ -360,6 +374,6 @@ class Fitter:
                         tool_name=call.name,
                     )
                     known = (message, self.ledger.cost(message))
-                    self._stand_ins[key] = known
+                    made_before[key] = known
                 made.append(Inserted(call.message, *known, Cause.OPEN_CALL, call.key))
         return tuple(made)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from sortedcontainers import SortedSet
 
@@ -14,6 +15,12 @@ from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.tally import Tally
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Entry, Grouping, entry_of
+
+MADE: Final = 1_000
+"""Messages of ours (stand-ins, edits, summaries) whose tokens are remembered."""
+
+# All of a message that its tokens depend on.
+_counted = attrgetter("role", "content", "kind", "extra", "layout", "token_count")
 
 
 class Replaced:
@@ -183,8 +190,13 @@ class Ledger:
 
     @property
     def ends_left_out(self) -> bool:
-        """Whether no window holds the last message."""
-        return len(self.messages) - 1 in self._left_out
+        """Whether no window holds the last message that is meant for the model."""
+        last = len(self.messages) - 1
+        if self.shown_only:
+            kinds = self.grouping.kinds
+            while last >= 0 and kinds[last] == HIDDEN:
+                last -= 1
+        return last in self._left_out
 
     # -- holding --
 
@@ -235,16 +247,13 @@ class Ledger:
             self.pins[index] = message.pin_scope
         else:
             self.pins.pop(index, None)
-        if message.content != before.content or message.kind != before.kind:
+        if _counted(message) != _counted(before):
             known = self.counts[index]
             self.counts[index] = -1
             if entry_of(message) != entry_of(before):
                 self.regroup()
             elif known >= 0:
                 self._weigh(index, -known)
-        if message.token_count is not None and self.counts[index] >= 0:
-            self._weigh(index, message.token_count - self.counts[index])
-            self.counts[index] = message.token_count
         if self.counts[index] < 0:
             self.count(index)
         if (before.pinned, before.pin_scope) != (message.pinned, message.pin_scope):
@@ -270,6 +279,7 @@ class Ledger:
         self.counts = array("q", [self.counts[i] for i in kept])
         self.messages = messages
         self.replaced = Replaced()  # earlier plans keep the lists as they were
+        self._made.clear()
         self.index = {m.id or "": i for i, m in enumerate(messages)}
         self.pins = {i: m.pin_scope for i, m in enumerate(messages) if m.pinned}
         self.revision += 1
@@ -335,9 +345,10 @@ class Ledger:
 
     def use(self, counter: RequestCounter) -> None:
         """Count with *counter* from now on; what the host counted stays."""
-        if counter.name == self.counter.name:
+        known = counter.name == self.counter.name
+        self.counter = counter  # what it says of tools may differ all the same
+        if known:
             return
-        self.counter = counter
         self._made.clear()
         self.counts = array("q", [-1]) * len(self.messages)
         self.revision += 1
@@ -370,6 +381,8 @@ class Ledger:
         """Tokens of a message of ours, counted once."""
         known = self._made.get(message)
         if known is None:
+            if len(self._made) >= MADE:
+                self._made.clear()
             known = self._made[message] = self.counter.message(as_sent(message))
         return known
 

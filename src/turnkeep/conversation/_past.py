@@ -1,10 +1,14 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from turnkeep.model import Message, as_sent
 
-from ._ledger import Ledger
+from ._ledger import Ledger, Replaced
+
+_Old: TypeAlias = tuple[Message, int | None]
+_NONE: Final[dict[int, _Old]] = {}
+"""Of those before whom nothing was replaced; never written to."""
 
 
 class Past:
@@ -15,39 +19,43 @@ class Past:
     and leaves these alone.
     """
 
-    __slots__ = ("_chain", "_counts", "_ledger", "_messages", "_old")
+    __slots__ = ("_counter", "_counts", "_ledger", "_messages", "_seen")
 
     def __init__(self, ledger: Ledger) -> None:
         """As *ledger* is now."""
         self._ledger = ledger
         self._messages = ledger.messages
         self._counts = ledger.counts
-        self._chain = ledger.replaced
-        self._old: dict[int, tuple[Message, int | None]] | None = None
+        self._counter = ledger.counter
+        self._seen: tuple[Replaced, dict[int, _Old]] = (ledger.replaced, _NONE)
+        """How far the chain has been read, and what stood where: one value, so that
+        two readers at once leave a true one."""
 
-    def _replaced(self, index: int) -> tuple[Message, int | None] | None:
+    def _replaced(self, index: int) -> _Old | None:
         """What stood at *index* and how many tokens it had, if it was replaced since.
 
         No tokens where the counts of then are still the ones to ask.
         """
-        if self._chain.later is not None:
+        if self._seen[0].later is not None:
             self._catch_up()
-        return None if self._old is None else self._old.get(index)
+        return self._seen[1].get(index)
 
     def _catch_up(self) -> None:
-        """Read what was replaced since the last look. Twice at once does no harm."""
-        old = {} if self._old is None else self._old
-        link = self._chain
+        """Read what was replaced since the last look."""
+        link, known = self._seen
+        old = dict(known)
         while link.later is not None:
             tokens = link.tokens if link.counts is self._counts else None
             old.setdefault(link.index, (link.message, tokens))
             link = link.later
-        self._old, self._chain = old, link
+        self._seen = link, old
 
     def message(self, index: int) -> Message:
         """One message."""
+        # In this order: whoever replaces it says so first.
+        now = self._messages[index]
         old = self._replaced(index)
-        return self._messages[index] if old is None else old[0]
+        return now if old is None else old[0]
 
     def count(self, index: int) -> int:
         """Tokens of a message, counted once."""
@@ -57,21 +65,20 @@ class Past:
         ledger = self._ledger
         if self._replaced(index) is None and self._counts is ledger.counts:
             return ledger.count(index)
-        return ledger.counter.message(as_sent(self.message(index)))
+        return self._counter.message(as_sent(self.message(index)))
 
     def ledger(self, total: int) -> Ledger:
         """The first *total* messages, grouped and summed up again; costs them."""
-        earlier = Ledger(self._ledger.counter)
+        earlier = Ledger(self._counter)
         messages = [self.message(index) for index in range(total)]
         earlier.load(messages, [self.known(index) for index in range(total)])
         return earlier
 
     def known(self, index: int) -> int:
         """Tokens of a message; -1 where nobody has counted yet."""
+        now = self._counts[index]
         old = self._replaced(index)
-        if old is None or old[1] is None:
-            return self._counts[index]
-        return old[1]
+        return now if old is None or old[1] is None else old[1]
 
     def cost(self, message: Message) -> int:
         """Tokens of a message of ours."""

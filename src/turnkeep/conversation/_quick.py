@@ -163,6 +163,7 @@ def quick_plan(
         # A window of system messages alone would not do.
         return None
     held = _held_now(ledger, pending, newest)
+    cut = _loosened(cut, ledger)
     values, steps, fixed = ledger.steps.values, ledger.steps, ledger.fixed
     early = held[: bisect_left(held, cut.step)]
     before = sorted({*cut.kept, *early}) if early else cut.kept
@@ -177,6 +178,9 @@ def quick_plan(
             # What came back stays until the next prune, so that the prefix does.
             cut = Cut(cut.step, tuple(before))
         return Outcome(tokens, cut, pruned=False)
+    if grouping.summaries:
+        # They go last of all.
+        return None
     found = _find(ledger, held, total - target, newest)
     if found is None:
         return None
@@ -184,6 +188,14 @@ def quick_plan(
     tokens = total - steps.before(found) + fixed.before(found)
     tokens += sum(values[step] for step in before)
     return Outcome(tokens, Cut(found, tuple(before)), pruned=True)
+
+
+def _loosened(cut: Cut, ledger: Ledger) -> Cut:
+    """*cut* without the steps that are held for good by now, and counted there."""
+    static = ledger.static
+    if not static or static.isdisjoint(cut.kept):
+        return cut
+    return Cut(cut.step, tuple([step for step in cut.kept if step not in static]))
 
 
 def _is_counted(ledger: Ledger, cut: int, before: Sequence[int]) -> bool:
@@ -245,7 +257,7 @@ def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
     if not at:
         return list(range(total))
     static = ledger.static.irange(maximum=at, inclusive=(True, False))
-    early = chain(cut.kept, static)
+    early = {*cut.kept, *static}
     head = sorted(chain.from_iterable(map(grouping.members, early)))
     if grouping.late:
         tail = [i for i in range(start, total) if step_of[i] >= at]

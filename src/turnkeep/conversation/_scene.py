@@ -9,11 +9,13 @@ from typing import Any
 import attrs
 
 from turnkeep.demands import Demands
+from turnkeep.engine import left_out
 from turnkeep.index import History
 from turnkeep.model import Message
 from turnkeep.placing import Order, arrange, runs_of
 from turnkeep.plans import Cause, Inserted, Plan, Run
 from turnkeep.profiles import Policy
+from turnkeep.turns import Problem
 
 from ._asking import Ask, Limits, rules_of
 from ._desk import CallDesk
@@ -81,7 +83,6 @@ class Scene(Past):
         "_cut",
         "_inserted",
         "_limits",
-        "_plan",
         "_policy",
         "_revision",
         "_shelved",
@@ -111,7 +112,6 @@ class Scene(Past):
         self._limits = limits
         self._policy, self.demands = setting
         self._inserted = inserted
-        self._plan: Plan | None = None
         self._shelved = False
         self._total = len(ledger.messages)
         self._revision = ledger.revision
@@ -122,13 +122,10 @@ class Scene(Past):
 
     @property
     def plan(self) -> Plan:
-        """Why these messages."""
-        with self._stage.lock:
-            if self._plan is None:
-                self._plan = self._make_plan()
-            return self._plan
+        """Why these messages; made anew each time.
 
-    def _make_plan(self) -> Plan:
+        A plan that this kept would keep this, and both the conversation.
+        """
         limits = self._limits
         return Plan(
             tokens=self.tokens,
@@ -136,7 +133,7 @@ class Scene(Past):
             fixed=sum(limits.spent),
             inserted=self._inserted,
             edits={},
-            warnings=(),
+            warnings=tuple(left_out(self._problems(), self.id)),
             refused=(),
             exact=self.exact,
             margin=limits.margin,
@@ -147,6 +144,13 @@ class Scene(Past):
             make_order=self.order,
             make_runs=self.runs,
         )
+
+    def _problems(self) -> list[Problem]:
+        with self._stage.lock:
+            ledger = self._ledger
+            if ledger.version != self._version:
+                return self._then().grouping.problems
+            return [p for p in ledger.grouping.problems if p.message < self._total]
 
     def _then(self) -> Ledger:
         """The ledger as it was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from threading import Lock
 from typing import Any
 
@@ -21,8 +22,8 @@ class Shelf:
     """The messages and the entries of the newest window, for windows of the same cut.
 
     Between two cuts a window only gets longer, so its list is the last one and what was
-    appended, and only that is encoded. Whoever asks gets copies: a list, or the entries
-    themselves, may be changed freely (nested values are shared). Windows are read
+    appended, and only that is encoded. Whoever asks gets copies: a list, the entries
+    and their content may be changed freely (calls in them are shared). Windows are read
     outside the conversation's lock, so this has its own.
     """
 
@@ -31,6 +32,7 @@ class Shelf:
         "_dialect",
         "_entries",
         "_format",
+        "_has_parts",
         "_key",
         "_lock",
         "_made",
@@ -52,6 +54,7 @@ class Shelf:
         self._key: tuple[Cut | None, int] = (None, -1)
         self._said: list[Message] = []
         self._entries: list[Any] = []
+        self._has_parts = False  # whether some entries' content is a list
         # Numbers of messages and of entries in front of which the list can be parted.
         self._seams = [(0, 0)]
 
@@ -105,7 +108,16 @@ class Shelf:
             if not self._write(dialect, messages):
                 self._forget()
                 return None
-            return list(map(dict.copy, self._entries))
+            return self._copies()
+
+    def _copies(self) -> list[Any]:
+        made = list(map(dict.copy, self._entries))
+        if self._has_parts:
+            for entry in made:
+                # Hosts mark the last part of a message for the prompt cache.
+                if type(entry.get("content")) is list:
+                    entry["content"] = deepcopy(entry["content"])
+        return made
 
     def _dialect_of(self, name: str) -> Dialect | None:
         """What *name*'s entries are written in, if they can be written one by one."""
@@ -140,6 +152,9 @@ class Shelf:
             self._entries += encode_linked(new[:seam], dialect)
             seams.append((start + seam, len(self._entries)))
         self._entries += encode_linked(new[seam:], dialect)
+        if not self._has_parts:
+            written = self._entries[kept:]
+            self._has_parts = any(type(e.get("content")) is list for e in written)
         self._said += messages[done:]
         return True
 

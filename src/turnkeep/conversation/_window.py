@@ -19,7 +19,7 @@ class Source(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """Why these messages; written when it is asked for first."""
+        """Why these messages; may be made anew each time."""
         ...
 
     @property
@@ -75,7 +75,7 @@ class Window:
 
     _source: Source
 
-    @property
+    @cached_property
     def plan(self) -> Plan:
         """Why these messages."""
         return self._source.plan
@@ -113,7 +113,9 @@ class Window:
     def encode(self, format: str | None = None) -> dict[str, Any]:  # noqa: A002
         """A request body in the provider's shape, tools included.
 
-        System text that the provider does not take in its place goes to the front.
+        System text that the provider does not take in its place goes to the front. The
+        entries may be changed, for example marked for the prompt cache; what stands
+        inside `tools` and `tool_calls` may be shared with later requests.
 
         Raises:
             ValueError: *format* is not the one that the window was planned for; its

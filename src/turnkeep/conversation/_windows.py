@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from copy import deepcopy
+from typing import Any, Final
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import OpenCalls, Overflow
@@ -18,6 +19,15 @@ from ._calls import POLICIES
 from ._learning import Observation
 from ._window import Window
 from ._writing import Writing
+
+_DEFAULTS: Final[dict[str, Any]] = {
+    "tools": None,
+    "format": None,
+    "open_calls": None,
+    "on_overflow": "raise",
+    "drop_system": False,
+}
+"""What `fit` takes where nothing else is said."""
 
 
 class Windows(Writing):
@@ -88,7 +98,7 @@ class Windows(Writing):
             if open_calls is None:
                 open_calls = POLICIES[self.pending_policy]
             name = format or self.format
-            used = self.tools if tools is None else tools
+            used = self._kept_tools(self.tools if tools is None else tools)
             asked = (
                 name,
                 self._model,
@@ -108,6 +118,15 @@ class Windows(Writing):
             window = Window(name, used, expected, source)
             fitter.watch(window)
         return window
+
+    def _kept_tools(self, tools: Any) -> Any:
+        """A copy that stays as it is; the one before, if that says the same.
+
+        Hosts add tools to the list that they gave.
+        """
+        if tools and self._tools_seen != tools:
+            self._tools_seen = deepcopy(tools)
+        return self._tools_seen if tools else tools
 
     def _announce(self, window: Window) -> None:
         """Tell the store, the log and the host of a prune."""
@@ -141,14 +160,7 @@ class Windows(Writing):
         self, rehearsal: Rehearsal, budget: Budget | None, options: dict[str, Any]
     ) -> Window | None:
         """The window, or nothing (and nothing changed) if a summariser is needed."""
-        asked = {
-            "tools": None,
-            "format": None,
-            "open_calls": None,
-            "on_overflow": "raise",
-            "drop_system": False,
-            **options,
-        }
+        asked = {**_DEFAULTS, **options}
         with self._lock:
             state = self._fitter.checkpoint()
             try:
@@ -166,7 +178,9 @@ class Windows(Writing):
         """Forget the cut and fit again from the whole history."""
         with self._lock:
             self._fitter.forget()
-            return self.fit(budget, **options)
+            window = self._window(budget, **{**_DEFAULTS, **options})
+        self._announce(window)
+        return window
 
     @property
     def archive(self) -> tuple[Message, ...]:
@@ -175,8 +189,7 @@ class Windows(Writing):
             plan = self._fitter.last
             if plan is None:
                 return ()
-            messages = self._ledger.messages
-            return tuple(messages[d.index] for d in plan.dropped)
+            return tuple(plan.source.message(d.index) for d in plan.dropped)
 
     def recall(self, message_id: str) -> None:
         """Bring a dropped message's step back, and pin it.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from turnkeep.budgets import Budget
@@ -9,6 +10,7 @@ from turnkeep.index import History
 from turnkeep.placing import joined_in, place, runs_of
 from turnkeep.plans import Cause, Plan
 from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
+from turnkeep.turns import Problem
 
 from ._case import Case
 from ._draft import Draft
@@ -212,7 +214,7 @@ class Planner:
             why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
             edits.setdefault(index, (message, why, history.source.cost(message)))
         if history.gone or history.mended:
-            self._note_repairs(draft)
+            draft.warnings += left_out(history.grouping.problems, history.source.id)
         return Plan(
             tokens=draft.tokens + self.case.fixed,
             available=self.case.available,
@@ -237,11 +239,11 @@ class Planner:
             ),
         )
 
-    def _note_repairs(self, draft: Draft) -> None:
-        bad = [
-            f"{p.kind.replace('_', ' ')} {p.call_id} "
-            f"({self.case.history.source.id(p.message)})"
-            for p in self.case.history.grouping.problems
-        ]
-        if bad:
-            draft.warnings.append(f"left out: {', '.join(bad[:10])}")
+
+def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:
+    """The warning about what no provider would take, if there is any such thing."""
+    bad = [
+        f"{p.kind.replace('_', ' ')} {p.call_id} ({id_of(p.message)})"
+        for p in problems[:10]
+    ]
+    return [f"left out: {', '.join(bad)}"] if bad else []
