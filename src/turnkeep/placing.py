@@ -122,7 +122,7 @@ def _moves(history: History, placement: Placement) -> dict[int, int]:
     if placement == "after-call":
         return dict(sorted(grouping.displaced.items()))
     return {
-        index: _run_end(history, grouping.first[grouping.step_at(index)])
+        index: _run_end(history, grouping.displaced[index])
         for index in sorted(grouping.displaced_run)
     }
 
@@ -135,13 +135,13 @@ def _anchor(history: History, call_message: int, placement: Placement) -> int:
 
 def _run_end(history: History, index: int) -> int:
     """The last entry of the assistant message that *index* belongs to."""
-    grouping = history.grouping
+    grouping, gone = history.grouping, history.gone
     step = grouping.step_at(index)
     last = index
     for i in range(index + 1, len(grouping)):
         if grouping.step_at(i) != step or grouping.kinds[i] not in (ASSISTANT, HIDDEN):
             break
-        last = i if grouping.kinds[i] == ASSISTANT else last
+        last = i if grouping.kinds[i] == ASSISTANT and i not in gone else last
     return last
 
 
@@ -152,28 +152,41 @@ def _weave(
     moved: set[int],
     leading: Sequence[Inserted],
 ) -> Order:
-    """Put *behind* each anchor, after the results that follow it already."""
+    """Put *behind* each anchor, after the results that follow it already.
+
+    Where the user says something in the message of a result, that goes last: words end
+    the run of results.
+    """
     grouping = history.grouping
+    kinds, step_at, ties = grouping.kinds, grouping.step_at, grouping.ties
     waiting = sorted(leading, key=lambda item: item.after)
     order: list[int | Inserted] = []
-    tail: list[int | Inserted] = []
+    results: list[int | Inserted] = []
+    words: list[int | Inserted] = []
     step = -1
     nth = 0
     for index in indexes:
         if not isinstance(index, int) or index in moved:
             continue
-        follows = grouping.kinds[index] == RESULT and grouping.step_at(index) == step
-        if tail and not follows:
-            order.extend(tail)
-            tail = []
+        if results or words:
+            follows = kinds[index] == RESULT and step_at(index) == step
+            if not follows:
+                order += results
+                results = []
+            answers = kinds[index] == USER and step_at(index) in ties.get(step, ())
+            if not follows and not answers:
+                order += words
+                words = []
         while nth < len(waiting) and waiting[nth].after < index:
             order.append(waiting[nth])
             nth += 1
         order.append(index)
         if index in behind:
-            tail = list(behind[index])
-            step = grouping.step_at(index)
-    order.extend(tail)
+            step = step_at(index)
+            for item in behind[index]:
+                own = isinstance(item, int) and kinds[item] == USER
+                (words if own else results).append(item)
+    order += results + words
     order.extend(waiting[nth:])
     return order
 

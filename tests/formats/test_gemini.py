@@ -405,6 +405,24 @@ def test_foreign_a_stand_in_joins_the_results_it_belongs_to() -> None:
     ]
 
 
+def test_foreign_words_with_a_result_join_the_results_before_them() -> None:
+    """GE-06, whichever of them the user's words stand with."""
+    first = Message.tool_result("a", "1", tool_name="f")
+    second = Message.user((ToolResult("b", "2", tool_name="f"), Text("next?")))
+    apart = Message.user("and then?")
+
+    entries = FMT.encode([first, second, apart])
+
+    assert entries == [
+        user(
+            answer(id="a", response={"output": "1"}),
+            answer(id="b", response={"output": "2"}),
+            {"text": "next?"},
+        ),
+        user({"text": "and then?"}),
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "is_error", "response"),
     [

@@ -26,8 +26,9 @@ def joins_foreign(
 ) -> bool:
     """Whether *message* goes into the entry of *before*: same side, one of them new.
 
-    True for results behind results, and for entries of the model behind each other, of
-    which at least one did not come from the wire of format *name* as it is.
+    True for results behind results, the user's words with them or not, and for entries
+    of the model behind each other, of which at least one did not come from the wire of
+    format *name* as it is.
 
     Args:
         before:
@@ -42,10 +43,16 @@ def joins_foreign(
     if before is None:
         return False
     side = _USERS if users else _RESULTS
-    same_side = (before.role in side and message.role in side) or (
-        before.role in _MODEL and message.role in _MODEL
+    same_side = (
+        (before.role in side and message.role in side)
+        or (before.role in _MODEL and message.role in _MODEL)
+        or (_answers(before) and _answers(message))
     )
     return same_side and (
         Layout.of(before.layout, name) is NO_LAYOUT
         or Layout.of(message.layout, name) is NO_LAYOUT
     )
+
+
+def _answers(message: Message) -> bool:
+    return message.role in _USERS and bool(message.tool_results)

@@ -44,9 +44,10 @@ class Grouping:
         self.late: dict[int, list[int]] = {}
         """Messages of a step that stand behind a later step's beginning."""
         self.displaced: dict[int, int] = {}
-        """Results that do not follow their call's own message: the latter's index."""
+        """Results that do not follow their call's own message: the latter's index, the
+        newest one's where they answer several."""
         self.displaced_run: set[int] = set()
-        """Results outside the run of results right after their step's calls."""
+        """Those of them that do not follow the run that their call is part of."""
         self.superseded: dict[tuple[int, int], int] = {}
         """Results that were not final and have been replaced, and by which message."""
         self.problems: list[Problem] = []
@@ -175,7 +176,6 @@ class Grouping:
             step = self._begin(index)
             if kind == USER and self.turn_first[-1] != step:
                 self.turn_first.append(step)
-            self._place = self._run_results = -1
         else:
             step = steps[0]
             self.step_of.append(step)
@@ -184,16 +184,22 @@ class Grouping:
         for other in steps:
             if other != step:
                 self._tie(step, other)
-        if not carriers:
+        self._note_place(index, carriers)
+        if kind == USER or not carriers:
+            # Words end a run of results, and so does what answers nothing.
             self._place = self._run_results = -1
-        else:
-            if any(carrier != self._place for carrier in carriers):
-                self.displaced[index] = carriers[0]
-                self._place = -1
-            if self._run_results != step:
-                self.displaced_run.add(index)
-                self._run_results = -1
         return step
+
+    def _note_place(self, index: int, carriers: list[int]) -> None:
+        """Note where results stand that do not follow their calls, in *carriers*."""
+        strays = [carrier for carrier in carriers if carrier != self._place]
+        if not strays:
+            return
+        self.displaced[index] = max(carriers)
+        self._place = -1
+        if any(self.step_of[carrier] != self._run_results for carrier in strays):
+            self.displaced_run.add(index)
+            self._run_results = -1
 
     def _add_at_place(self, index: int, call: OpenCall, *, final: bool) -> int:
         """Add a result of the call message whose results are being read."""
