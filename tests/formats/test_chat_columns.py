@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -10,17 +11,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnkeep
-from tests.chats import Entry, call, chats, placeholder, result, say, size, user
+from tests.chats import Entry, call, chats, placeholder, result, say, size, system, user
 from tests.paths import read_corpus
 from tests.test_turns import answers_of, in_blocks_of, state_of
 from turnkeep import FormatError, LargestFirst, OldestTurns
 from turnkeep.formats import get_format
 from turnkeep.formats._chat_columns import sketch_chat
 from turnkeep.formats._chat_format import ChatFormat
+from turnkeep.formats._deepseek import DeepSeek
+from turnkeep.formats._mistral import Mistral
+from turnkeep.formats._openai import OpenAI
 from turnkeep.model import BRIDGE
 from turnkeep.turns import Grouping, entry_of, group_columns
 
+
+class Words(str):
+    """A text of a caller's own type."""
+
+    __slots__ = ()
+
+
 MANY = [f"c{nth}" for nth in range(40)]
+OURS = f"{BRIDGE}\nSeen:"
+OURS_IN_PARTS: list[Any] = [
+    {"type": "text", "text": OURS},
+    {"type": "text", "text": Words(OURS)},
+    {"type": Words("text"), "text": OURS},
+    OrderedDict(type="text", text=OURS),
+    {"type": "refusal", "refusal": OURS},
+]
+"""First content parts that begin as messages of ours do."""
 CUSTOM = {"id": "a", "type": "custom", "custom": {"name": "f", "input": "x"}}
 ODD: list[list[dict[str, Any]]] = [
     [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}]}],
@@ -33,8 +53,9 @@ ODD: list[list[dict[str, Any]]] = [
     [{"role": "developer", "content": "be brief", "name": "boss"}],
     [{"role": "system", "content": [{"type": "text", "text": "be brief"}]}],
     [{"role": "user", "content": [{"type": "text", "text": "hi"}], "id": "own"}],
-    [{"role": "user", "content": [{"type": "text", "text": f"{BRIDGE}\nSeen:"}]}],
-    [{"role": "user", "content": f"{BRIDGE}\nSeen:"}],
+    *([{"role": "user", "content": [part]}] for part in OURS_IN_PARTS),
+    [{"role": "user", "content": OURS}],
+    [{"role": "user", "content": Words(OURS)}],
     [{"role": "user", "content": []}],
     [{"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]}],
     [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:error]\nno"}],
@@ -63,7 +84,7 @@ def decoded(entries: list[Any]) -> Grouping:
 
 def agrees(entries: list[Any]) -> bool:
     """Whether the columns, where there are any, say the same."""
-    sketch = sketch_chat(entries)
+    sketch = sketch_chat(entries, OpenAI.dialect)
     if sketch is None:
         return False
     rows, columns = decoded(entries), group_columns(sketch.columns)
@@ -185,6 +206,42 @@ def test_a_malformed_call_is_named_when_it_is_open(calls: Any) -> None:
         turnkeep.fit(chat, 1_000, format="openai", token_counter=lambda _: 1)
 
 
+@pytest.mark.parametrize("part", OURS_IN_PARTS)
+def test_messages_of_ours_in_the_users_name_are_never_read_as_columns(
+    part: Any,
+) -> None:
+    """Only decoding tells them from what the user says, however they are spelled."""
+    ours = {"role": "user", "content": [part, {"type": "text", "text": "more"}]}
+
+    assert sketch_chat([user(), ours, say()], OpenAI.dialect) is None
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "text": "hi"},
+        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+    ],
+)
+def test_parts_of_users_are_read_as_columns(part: Any) -> None:
+    """Pictures are no reason to decode."""
+    assert agrees([user(), {"role": "user", "content": [part]}, say()])
+
+
+@pytest.mark.parametrize("fmt", [DeepSeek(), Mistral()])
+def test_roles_of_other_dialects_are_refused_even_if_dropped(fmt: ChatFormat) -> None:
+    """As decoding does."""
+    chat = [user(), {"role": "developer", "content": "x"}, *[user(), say()] * 3]
+
+    with pytest.raises(
+        FormatError, match=r"unknown role 'developer'.* @ \$\[1\]\.role"
+    ):
+        turnkeep.fit(
+            chat, 2, format=fmt.name, token_counter=lambda _: 1, drop_system=True
+        )
+    assert fmt.sketch([user(), system(), say()]) is not None
+
+
 def test_plain_chats_are_read_as_columns() -> None:
     """The quick way is taken at all."""
     chat = [user(), call("a", "b"), result("a"), result("b"), say()] * 300
@@ -217,7 +274,7 @@ def test_plain_chats_are_read_as_columns() -> None:
 )
 def test_what_is_malformed_is_never_read_as_columns(wrong: Any) -> None:
     """So that decoding names it."""
-    assert sketch_chat([user(), wrong, say()]) is None
+    assert sketch_chat([user(), wrong, say()], OpenAI.dialect) is None
 
 
 @pytest.mark.corpus

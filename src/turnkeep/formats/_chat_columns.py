@@ -25,6 +25,7 @@ from turnkeep.turns import (
 )
 
 from ._base import Sketch
+from ._dialect import Dialect
 from ._shape import MARKS, ResultText
 
 _SYSTEMS = ("system", "developer")
@@ -32,12 +33,12 @@ _ONE_CALL = ASSISTANT + CALL
 _TEXT = frozenset({str})
 
 
-def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
-    """What a long list of OpenAI-style chat messages says without decoding them.
+def sketch_chat(entries: Sequence[Any], dialect: Dialect) -> Sketch | None:
+    """What a long list of chat messages of *dialect* says without decoding them.
 
     None where one is not ordinary. Linear, about 0.12 microseconds a message.
     """
-    reader = _Reader(entries)
+    reader = _Reader(entries, dialect)
     try:
         if not reader.read():
             return None
@@ -52,8 +53,9 @@ def sketch_chat(entries: Sequence[Any]) -> Sketch | None:
 class _Reader:
     """Fills the columns."""
 
-    def __init__(self, entries: Sequence[Any]) -> None:
+    def __init__(self, entries: Sequence[Any], dialect: Dialect) -> None:
         self.entries = entries
+        self.systems = [role for role in _SYSTEMS if role in dialect.roles]
         self.codes = bytearray()
         self.call_ids: list[str] = []
         self.result_ids: list[str] = []
@@ -81,7 +83,7 @@ class _Reader:
         # One loop over local names: a call for each message would cost as much as all
         # that is done here.
         codes: list[int] = []
-        asked, told = self.asked, self.told
+        asked, told, systems = self.asked, self.told, self.systems
         call_ids, result_ids = self.call_ids, self.result_ids
         for entry in self.entries:
             if type(entry) is not dict:
@@ -117,7 +119,7 @@ class _Reader:
                 codes.append(RESULT)
                 if len(entry) == 3:
                     continue
-            elif role in _SYSTEMS:
+            elif role in systems:
                 content = entry["content"]
                 if type(content) is not str and type(content) is not list:
                     return False
@@ -186,9 +188,16 @@ def _are_unmarked(texts: list[Any]) -> bool:
 
 
 def _may_be_ours(content: Any) -> bool:
-    """Whether what a user said may be a message of ours, or is malformed."""
-    if type(content) is list:
-        first = content[0] if content else None
-        content = first.get("text") if type(first) is dict else None
-        return type(content) is str and content.startswith(MARKS)
-    return type(content) is not str or content.startswith(MARKS)
+    """Whether what a user said may be a message of ours, or is unusual."""
+    if type(content) is not list:
+        return type(content) is not str or content.startswith(MARKS)
+    if not content:
+        return False
+    first = content[0]
+    if type(first) is not dict:
+        return True
+    kind = first.get("type")
+    if kind == "text":
+        text = first.get("text")
+        return type(text) is not str or text.startswith(MARKS)
+    return type(kind) is not str or kind == "refusal"

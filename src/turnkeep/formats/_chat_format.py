@@ -37,7 +37,7 @@ class ChatFormat:
 
     def sketch(self, entries: Sequence[Any]) -> Sketch | None:
         """See `Sketching.sketch`."""
-        return sketch_chat(entries)
+        return sketch_chat(entries, self.dialect)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""
