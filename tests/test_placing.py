@@ -241,6 +241,7 @@ MODELS = {
     "bedrock": "anthropic.claude-sonnet-4-5",
     "deepseek": "deepseek-chat",
     "gemini": "gemini-2.0-flash",
+    "mistral": "mistral-large-latest",
     "ollama": "llama3.1",
     "openai": "gpt-4o",
     "openai-responses": "gpt-5.2",

@@ -125,7 +125,9 @@ class History:
             at = waiting[-1][0].message + 1
             while at < total and (step_of[at] == step or kinds[at] == HIDDEN):
                 at += 1
-            if at < total and kinds[at] == USER:
+            # Words that come with another result of the step follow that one.
+            answers = at < total and step_of[at] in grouping.ties.get(step, ())
+            if at < total and kinds[at] == USER and not answers:
                 said = Message.assistant(BRIDGE_ANSWER, kind="bridge")
                 self._add_bridge(step, at - 1, said)
 
