@@ -18,10 +18,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import turnkeep
 from benchmarks._tools import alternate, exponent, openai_chat, promise
-from turnkeep.api import _Job
 from turnkeep.demands import NO_DEMANDS
 from turnkeep.engine import make_plan
 from turnkeep.index import History
+from turnkeep.jobs import Job
 from turnkeep.profiles import check_request
 
 MODELS = {
@@ -74,7 +74,7 @@ class Fit:
 
     def run(self, *, finish: bool) -> Any:
         """Read, plan and encode the window."""
-        job = _Job(self.value, self.limit, format=self.name, model=self.model)
+        job = Job(self.value, self.limit, format=self.name, model=self.model)
         history = job.history
         if not finish:
             rules = attrs.evolve(history.rules, demands=NO_DEMANDS)
