@@ -85,6 +85,8 @@ class Fitter:
         self._stand_ins: tuple[RequestCounter | None, _StandIns] = (None, {})
         self._windows: list[ref[Window]] = []
         self._limits = NO_LIMITS
+        self._limited: tuple[Ask | None, RequestCounter | None] = (None, None)
+        """Whose limits these are."""
         self._base: Base | None = None
 
     @property
@@ -143,7 +145,16 @@ class Fitter:
 
     def fit(self, budget: Budget, ask: Ask) -> Source:
         """Plan the next window. An error leaves the remembered cut alone."""
-        limits = self._limit(budget, ask)
+        limits, counter = self._limits, self.ledger.counter
+        asked, counted = self._limited
+        if (
+            limits.budget is not budget
+            or asked is not ask
+            or counted is not counter
+            or not counter.exact
+            or not self.ledger.messages
+        ):
+            limits = self._limit(budget, ask)
         if limits.nominal > self.available and self.available:
             self.forget()
         trigger = self._trigger(limits)
@@ -168,6 +179,8 @@ class Fitter:
             or (limits.budget is not budget and limits.budget != budget)
         ):
             limits = self._limits = Limits.of(budget, tools, overhead, margin)
+        if self.ledger.messages:
+            self._limited = ask, counter
         return limits
 
     def _count_tools(self, tools: Any) -> int:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import attrs
@@ -75,10 +74,15 @@ class Window:
 
     _source: Source
 
-    @cached_property
+    _plan: Plan | None = attrs.field(default=None, init=False)
+    _messages: list[Message] | None = attrs.field(default=None, init=False)
+
+    @property
     def plan(self) -> Plan:
         """Why these messages."""
-        return self._source.plan
+        if self._plan is None:
+            _keep_plan(self, self._source.plan)
+        return self._plan  # type: ignore[return-value]
 
     @property
     def tokens(self) -> int:
@@ -90,9 +94,14 @@ class Window:
         """Whether anything had to go."""
         return self._source.pruned
 
-    @cached_property
+    @property
     def messages(self) -> Sequence[Message]:
         """The messages to send, in order, stand-ins included."""
+        if self._messages is None:
+            _keep_messages(self, self._make_messages())
+        return self._messages  # type: ignore[return-value]
+
+    def _make_messages(self) -> list[Message]:
         known = self._source.messages()
         if known is not None:
             return known
@@ -151,3 +160,9 @@ class Window:
         from turnkeep.notebook import window_html  # noqa: PLC0415 - rarely shown
 
         return window_html(self)
+
+
+# A frozen class lets nobody else write them; both are what they were whenever they are
+# made.
+_keep_plan = vars(Window)["_plan"].__set__
+_keep_messages = vars(Window)["_messages"].__set__

@@ -98,7 +98,9 @@ class Windows(Writing):
             if open_calls is None:
                 open_calls = POLICIES[self.pending_policy]
             name = format or self.format
-            used = self._kept_tools(self.tools if tools is None else tools)
+            used = self.tools if tools is None else tools
+            if used:
+                used = self._kept_tools(used)
             asked = (
                 name,
                 self._model,
@@ -124,9 +126,9 @@ class Windows(Writing):
 
         Hosts add tools to the list that they gave.
         """
-        if tools and self._tools_seen != tools:
+        if self._tools_seen != tools:
             self._tools_seen = deepcopy(tools)
-        return self._tools_seen if tools else tools
+        return self._tools_seen
 
     def _announce(self, window: Window) -> None:
         """Tell the store, the log and the host of a prune."""

@@ -71,7 +71,7 @@ def _written(writer: _Writer, messages: Sequence[Message]) -> list[Any]:
         ):
             # The common case, as in decoding.
             entries.append({"role": _PLAIN[message.role], "content": text.text})
-        else:
+        elif message.role is not Role.TOOL_RESULT or not writer.add_plain(message):
             writer.add(message)
     writer.finish()
     return entries
@@ -124,15 +124,25 @@ class _Writer:
         else:
             self._other(message)
 
+    def add_plain(self, message: Message) -> bool:
+        """Add a result if it is one text, and pictures do not wait: most of them."""
+        if self.moved or message.layout is not None or message.kind is not None:
+            return False
+        if self.run:
+            self._end_run()
+        return self._plain_result(message)
+
     def finish(self) -> None:
         self._end_run()
         self._flush()
 
     def _end_run(self) -> None:
-        run, self.run = self.run, []
+        run = self.run
         self.waits = bool(self.moved)
-        for message in _run(run):
-            self._assistant(message)
+        if run:
+            self.run = []
+            for message in run if len(run) == 1 else _run(run):
+                self._assistant(message)
 
     def _flush(self) -> None:
         if self.moved:
