@@ -40,14 +40,16 @@ def check(request: Request, found: Findings) -> None:
     entries = request.entries
     if not entries or len(entries) > MOST_MESSAGES:
         found.add("AN-01", request.path, f"there are {len(entries)} messages")
-    turns = group(entries)
+    blocks = [blocks_of(entry, nth) for nth, entry in enumerate(entries)]
+    turns = group(entries, blocks)
     if turns and turns[0].role == "assistant":
         found.add("AN-s1", request.at(0), "the first message is the assistant's")
     server_calls: set[str] = set()
     for nth, entry in enumerate(entries):
         check_message(request, nth, found)
-        for block in blocks_of(entry, nth):
-            check_block(request, block, role_of(entry), server_calls, found)
+        role = role_of(entry)
+        for block in blocks[nth]:
+            check_block(request, block, role, server_calls, found)
     _check_system_messages(request, found)
     check_pairs(request, turns, found)
     _check_end(request, found)
@@ -119,7 +121,7 @@ def _check_end(request: Request, found: Findings) -> None:
     elif refuses is None:
         what = "the list ends on an assistant message, which newer models refuse"
         found.add("AN-s10", path, what)
-    blocks = list(blocks_of(request.entries[-1], nth))
+    blocks = blocks_of(request.entries[-1], nth)
     if not blocks:
         return
     last = blocks[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -46,20 +46,32 @@ class Turn:
         return any(block.kind == "tool_result" for block in self.blocks)
 
 
-def blocks_of(entry: Any, nth: int) -> Iterator[Block]:
+def blocks_of(entry: Any, nth: int) -> list[Block]:
     """The blocks of one message; a string counts as one text block."""
     is_object = type(entry) is dict or isinstance(entry, Mapping)
     content = entry.get("content") if is_object else None
     if isinstance(content, str):
-        yield Block(nth, None, {"type": "text", "text": content})
-    elif isinstance(content, (list, tuple)):
-        for place, value in enumerate(content):
-            if type(value) is dict or isinstance(value, Mapping):
-                yield Block(nth, place, value)
+        return [Block(nth, None, {"type": "text", "text": content})]
+    if not isinstance(content, (list, tuple)):
+        return []
+    return [
+        Block(nth, place, value)
+        for place, value in enumerate(content)
+        if type(value) is dict or isinstance(value, Mapping)
+    ]
 
 
-def group(entries: Sequence[Any]) -> list[Turn]:
-    """User and assistant messages as turns; system messages do not part them."""
+def group(
+    entries: Sequence[Any], blocks: Sequence[list[Block]] | None = None
+) -> list[Turn]:
+    """User and assistant messages as turns; system messages do not part them.
+
+    Args:
+        entries:
+            The messages.
+        blocks:
+            The blocks of each, where they have been found already.
+    """
     turns: list[Turn] = []
     for nth, entry in enumerate(entries):
         role = role_of(entry)
@@ -67,7 +79,8 @@ def group(entries: Sequence[Any]) -> list[Turn]:
             continue
         if not turns or turns[-1].role != role:
             turns.append(Turn(role))
-        turns[-1].blocks.extend(blocks_of(entry, nth))
+        found = blocks_of(entry, nth) if blocks is None else blocks[nth]
+        turns[-1].blocks.extend(found)
     return turns
 
 
