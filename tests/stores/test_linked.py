@@ -429,3 +429,14 @@ def test_a_call_whose_answer_goes_is_awaited_in_the_store_again(
     assert again.call_state("c1") == made.call_state("c1") == "pending"
     again.resolve("c1", "built after all")
     assert chat(store).call_state("c1") == "resolved"
+
+
+def test_a_result_that_answers_nothing_is_refused_in_a_store_too(store: Store) -> None:
+    """Alone or among others; nothing is written."""
+    made = chat(store)
+    made.user("hi")
+    hollow = Message("tool_result", "no result in it")
+    for write in (made.append, lambda message: made.extend([message])):
+        with pytest.raises(ValueError, match="needs a ToolResult"):
+            write(hollow)
+    assert [message.text for message in chat(store).messages] == ["hi"]

@@ -97,11 +97,13 @@ class Writing(Core):
         """Messages with an id, a time stamp and a count each.
 
         Raises:
+            ValueError: A result answers nothing.
             DuplicateIdError: An id is taken or used twice.
         """
         taken = self._ledger.index
         given: set[str] = set()
         for message in messages:
+            check_result(message)
             if message.id is not None:
                 if message.id in taken or message.id in given:
                     raise DuplicateIdError(message.id)
