@@ -16,14 +16,8 @@ from ._answering import Answering
 from ._desk import CallDesk
 from ._fitting import Fitter
 from ._link import Link
-from ._saving import (
-    from_bytes,
-    from_document,
-    from_snapshot,
-    settings_of,
-    to_document,
-    to_parts,
-)
+from ._restoring import from_bytes, from_document, from_snapshot
+from ._saving import settings_of, to_document, to_parts
 from ._windows import Windows
 
 

@@ -16,31 +16,13 @@ from turnkeep.tally import Tally
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Entry, Grouping, entry_of
 
+from ._replaced import Replaced
+
 MADE: Final = 1_000
 """Messages of ours (stand-ins, edits, summaries) whose tokens are remembered."""
 
 # All of a message that its tokens depend on.
 _counted = attrgetter("role", "content", "kind", "extra", "layout", "token_count")
-
-
-class Replaced:
-    """A message that was replaced, for plans made before; a chain from old to new.
-
-    A plan remembers where the chain ended when it was made, and nothing remembers its
-    beginning: what no plan can ask for any more is freed.
-    """
-
-    __slots__ = ("counts", "index", "later", "message", "tokens")
-
-    def __init__(self) -> None:
-        """The end of the chain: nothing has been replaced since."""
-        self.index = -1
-        self.message: Message
-        self.tokens = -1
-        self.counts: array[int]
-        """Where *tokens* stood."""
-        self.later: Replaced | None = None
-        """What was replaced next; none at the end of the chain."""
 
 
 class Ledger:

@@ -4,7 +4,8 @@ from typing import Any, Final, TypeAlias
 
 from turnkeep.model import Message, as_sent
 
-from ._ledger import Ledger, Replaced
+from ._ledger import Ledger
+from ._replaced import Replaced
 
 _Old: TypeAlias = tuple[Message, int | None]
 _NONE: Final[dict[int, _Old]] = {}

@@ -1,34 +1,18 @@
-"""A conversation as a document of our JSON, and back."""
+"""A conversation as a document of our JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from turnkeep.budgets import Budget, Prices
+from turnkeep.budgets import Budget
 from turnkeep.engine import Memory
-from turnkeep.errors import FormatError
-from turnkeep.model import Message, freeze, paused_gc, thaw
-from turnkeep.plans import Inserted
-from turnkeep.serial import (
-    dump_messages,
-    dump_parts,
-    load_document,
-    load_messages,
-    structure,
-    unstructure,
-)
-from turnkeep.stores import CallRecord, Snapshot
-from turnkeep.turns import Grouping
-
-from ._calls import POLICIES, CallNote
-from ._changes import count_of
-from ._learning import Learner, SavedLearning
+from turnkeep.model import Message, freeze, thaw
+from turnkeep.serial import dump_messages, dump_parts, unstructure
 
 if TYPE_CHECKING:
-    from ._conversation import Conversation
     from ._core import Core
 
 
@@ -85,7 +69,7 @@ class SavedBudget:
     max_images: int | None = None
 
 
-_FIELDS = (
+FIELDS = (
     "budget",
     "calls",
     "counter",
@@ -211,215 +195,3 @@ def _saved_cut(chat: Core, memory: Memory, available: int) -> SavedCut:
             for item in memory.inserted
         ),
     )
-
-
-def from_document(
-    kind: type[Conversation], doc: Any, options: Mapping[str, Any]
-) -> Any:
-    """A conversation like the one that *doc* was made of.
-
-    Raises:
-        FormatError: It is not a document of ours, with the path.
-    """
-    # Around all of it: where a pause ends, everything new is gone through.
-    with paused_gc():
-        return _restored(kind, *load_messages(doc), options)
-
-
-def from_bytes(
-    kind: type[Conversation], data: bytes, options: Mapping[str, Any]
-) -> Any:
-    """The same for the bytes of a document, in less time than for a document of them.
-
-    Raises:
-        FormatError: They are not JSON, or no document of ours, with the path.
-    """
-    with paused_gc():
-        return _restored(kind, *load_document(data), options)
-
-
-def _restored(
-    kind: type[Conversation],
-    messages: list[Message],
-    rest: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> Any:
-    chat = _with_settings(kind, rest, options)
-    chat._take(messages, _saved_counts(chat, rest, len(messages)))
-    chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
-    calls = structure(rest.get("calls", []), tuple[CallRecord, ...], "$.calls")
-    _load_calls(chat, calls)
-    if "cut" in rest:
-        cut = structure(rest["cut"], SavedCut, "$.cut")
-        chat._fitter.remember(_memory(chat, cut), cut.available)
-    return chat
-
-
-def from_snapshot(
-    kind: type[Conversation], snapshot: Snapshot, options: Mapping[str, Any]
-) -> Any:
-    """A conversation like the stored one, or its newest part.
-
-    Raises:
-        FormatError: Its settings are damaged, with the path.
-    """
-    rest = snapshot.state
-    chat = _with_settings(kind, rest, options)
-    for row in snapshot.rows:
-        chat._ledger.append(row.message, count_of(chat, row))
-        chat._raise_counter(row.message.id)
-    chat._next = max(
-        chat._next, snapshot.serial + 1, _whole(rest.get("next_id", 1), "$.next_id")
-    )
-    _load_calls(chat, snapshot.calls)
-    if "cut" in rest:
-        cut = structure(thaw(rest["cut"]), SavedCut, "$.cut")
-        border = None if snapshot.whole else snapshot.border
-        chat._fitter.remember(_memory(chat, cut, border), cut.available)
-    return chat
-
-
-def _with_settings(
-    kind: type[Conversation], rest: Mapping[str, Any], options: Mapping[str, Any]
-) -> Conversation:
-    """An empty conversation with saved settings; *options* come before them."""
-    settings: dict[str, Any] = {}
-    budget = rest.get("budget")
-    if budget is not None:
-        settings["budget"] = _budget(structure(thaw(budget), SavedBudget, "$.budget"))
-    for name in ("format", "model", "stand_in_text", "pending_policy"):
-        if name in rest:
-            settings[name] = _text(rest[name], f"$.{name}")
-    if "tools" in rest:
-        settings["tools"] = thaw(rest["tools"])
-    try:
-        chat = kind(**{**settings, **options})
-    except ValueError as error:
-        if settings.get("pending_policy") in (None, *POLICIES):
-            raise
-        raise FormatError(str(error), "$.pending_policy") from None
-    if "learned" in rest:
-        saved = structure(thaw(rest["learned"]), SavedLearning, "$.learned")
-        chat._fitter.learner = Learner.from_saved(saved)
-    metadata = rest.get("metadata", {})
-    if not isinstance(metadata, dict):
-        reason = "metadata must be an object"
-        raise FormatError(reason, "$.metadata")
-    chat.metadata = thaw(metadata)
-    chat._unknown = {k: v for k, v in rest.items() if k not in _FIELDS}
-    return chat
-
-
-def _load_calls(chat: Core, calls: Sequence[CallRecord]) -> None:
-    for nth, call in enumerate(calls):
-        if call.message not in chat._ledger.index:
-            reason = f"no message {call.message!r}"
-            raise FormatError(reason, f"$.calls[{nth}].message")
-        try:
-            note = CallNote.of(call)
-        except ValueError:
-            reason = f"{call.state!r} is no state of a call"
-            raise FormatError(reason, f"$.calls[{nth}].state") from None
-        chat._desk.book[call.message, call.position] = note
-    chat._desk.settle()
-
-
-def _budget(saved: SavedBudget) -> Budget:
-    try:
-        prices = None
-        if saved.read is not None and saved.write is not None:
-            prices = Prices(saved.read, saved.write)
-        return Budget(
-            saved.max_tokens,
-            reserve=saved.reserve,
-            trigger=saved.trigger,
-            target=saved.target,
-            prices=prices,
-            max_turns=saved.max_turns,
-            max_messages=saved.max_messages,
-            max_images=saved.max_images,
-        )
-    except (ValueError, TypeError) as error:
-        raise FormatError(str(error), "$.budget") from None
-
-
-def _saved_counts(chat: Core, rest: Mapping[str, Any], length: int) -> Sequence[int]:
-    """Counts of the same counter; others are counted again when needed."""
-    counts = rest.get("counts")
-    if counts is None or rest.get("counter") != chat._ledger.counter.name:
-        return ()
-    if not isinstance(counts, list) or len(counts) != length:
-        reason = f"one count for each of the {length} messages expected"
-        raise FormatError(reason, "$.counts")
-    for nth, count in enumerate(counts):
-        if type(count) is not int or not -1 <= count < 2**62:
-            _whole(count, f"$.counts[{nth}]")
-    return counts
-
-
-def _memory(chat: Core, cut: SavedCut, border: int | None = None) -> Memory:
-    """The cut by places in *chat*.
-
-    Where only the newest part is there, *border* is its first message: what stands
-    before it was kept, and messages that are not there were dropped.
-    """
-    ledger = chat._ledger
-    grouping = ledger.grouping
-
-    def at(message_id: str, path: str) -> int | None:
-        index = ledger.index.get(message_id)
-        if index is None and border is None:
-            reason = f"no message {message_id!r}"
-            raise FormatError(reason, path)
-        return index
-
-    dropped = bytearray(grouping.steps)
-    causes = [""]
-    for nth, run in enumerate(cut.dropped):
-        path = f"$.cut.dropped[{nth}]"
-        first, last = at(run.first, path), at(run.last, path)
-        if last is None:
-            continue
-        if first is None:
-            start = _first_left_out(grouping, grouping.step_of[border or 0])
-        else:
-            start = grouping.step_of[first]
-        stop = grouping.step_of[last] + 1
-        if run.cause not in causes:
-            causes.append(run.cause)
-        dropped[start:stop] = bytes([causes.index(run.cause)]) * max(stop - start, 0)
-    replaced: dict[int, tuple[Message, str]] = {}
-    for edit in cut.edited:
-        index = at(edit.id, "$.cut.edited")
-        if index is not None:
-            replaced[index] = (edit.content, edit.cause)
-    inserted: list[Inserted] = []
-    for item in cut.inserted:
-        place: int | None = -1
-        if item.after is not None:
-            place = at(item.after, "$.cut.inserted")
-        if place is None:
-            place = (border or 0) - 1
-        inserted.append(Inserted(place, item.content, item.tokens, item.cause))
-    return Memory(bytes(dropped), tuple(causes), replaced, tuple(inserted))
-
-
-def _first_left_out(grouping: Grouping, step: int) -> int:
-    """*step*, or the question before it, which is here for its turn's sake alone."""
-    question = grouping.turn_first[grouping.turn_of(step)]
-    # Anything between the two is held, and then so is the question.
-    return question if question == step - 1 else step
-
-
-def _text(value: Any, path: str) -> str:
-    if isinstance(value, str):
-        return value
-    reason = f"text expected, got {value!r}"
-    raise FormatError(reason, path)
-
-
-def _whole(value: Any, path: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62:
-        return value
-    reason = f"a whole number expected, got {value!r}"
-    raise FormatError(reason, path)

@@ -9,10 +9,8 @@ and images of a tool result go into a user message behind the run of results.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import attrs
 
 from turnkeep.model import (
     BRIDGE,
@@ -32,12 +30,12 @@ from turnkeep.model import (
 )
 
 from ._base import is_own, layout_of
+from ._chat_runs import ASSISTANT_SIDE, joined_run
 from ._dialect import Dialect
 from ._ids import with_call_ids
 from ._shape import ResultText, compact, json_text
 
 _PLAIN = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
-_ASSISTANT_SIDE = (Role.ASSISTANT, Role.TOOL_CALL)
 PIECEWISE = frozenset({"deepseek", "openai"})
 """Formats whose requests are the entries of `encode_chat` and nothing else."""
 
@@ -83,7 +81,7 @@ def stands_apart(before: Message, after: Message) -> bool:
     Assistant entries may become one, and results hold pictures back until the last of
     their run. True only of messages whose calls have ids.
     """
-    return before.role not in _ASSISTANT_SIDE and after.role is not Role.TOOL_RESULT
+    return before.role not in ASSISTANT_SIDE and after.role is not Role.TOOL_RESULT
 
 
 class _Writer:
@@ -108,7 +106,7 @@ class _Writer:
         foreign = self.is_foreign(message)
         if foreign and message.kind in DISPLAY_KINDS:
             return
-        if foreign and message.role in _ASSISTANT_SIDE:
+        if foreign and message.role in ASSISTANT_SIDE:
             self._flush()
             self.run.append(message)
             self.waits = True
@@ -119,7 +117,7 @@ class _Writer:
         detail = layout_of(message, self.dialect.name)
         if detail.startswith("{"):
             self.entries.append(json.loads(detail))
-        elif message.role in _ASSISTANT_SIDE:
+        elif message.role in ASSISTANT_SIDE:
             self._assistant(message)
         else:
             self._other(message)
@@ -141,7 +139,7 @@ class _Writer:
         self.waits = bool(self.moved)
         if run:
             self.run = []
-            for message in run if len(run) == 1 else _run(run):
+            for message in run if len(run) == 1 else joined_run(run):
                 self._assistant(message)
 
     def _flush(self) -> None:
@@ -348,49 +346,6 @@ def _is_picture(block: Block) -> bool:
     if isinstance(block, Document):
         return block.text is None
     return isinstance(block, Image)
-
-
-def join_runs(
-    messages: Sequence[Message], concerns: Callable[[Message], bool]
-) -> list[Message]:
-    """*messages* with the assistant messages that must be one made one. Linear."""
-    made: list[Message] = []
-    run: list[Message] = []
-    for message in messages:
-        if message.role in _ASSISTANT_SIDE and concerns(message):
-            run.append(message)
-            continue
-        made += _run(run)
-        run = []
-        made.append(message)
-    return made + _run(run)
-
-
-def _run(run: list[Message]) -> list[Message]:
-    if len(run) > 1 and any(_joins(message) for message in run):
-        return [_joined(run)]
-    return run
-
-
-def _joins(message: Message) -> bool:
-    """Whether *message* cannot stand alone beside other assistant messages."""
-    return bool(message.tool_calls) or all(
-        isinstance(block, Thinking) for block in message.content
-    )
-
-
-def _joined(run: Sequence[Message]) -> Message:
-    """One message that says *run*; keys of another format stay theirs."""
-    extra: dict[str, Any] = {}
-    for message in reversed(run):
-        extra |= message.extra
-    return attrs.evolve(
-        run[0],
-        role=Role.ASSISTANT,
-        content=tuple(block for message in run for block in message.content),
-        extra=extra,
-        layout=next((m.layout for m in run if m.layout is not None), None),
-    )
 
 
 def flagged(result: ToolResult, blocks: list[Block]) -> list[Block]:

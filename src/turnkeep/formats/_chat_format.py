@@ -11,13 +11,7 @@ from ._base import Envelope, Sketch
 from ._chat_columns import sketch_chat
 from ._chat_decode import decode_chat
 from ._chat_encode import encode_chat
-from ._chat_open import (
-    chat_losses,
-    open_list,
-    request,
-    system_messages,
-    to_send,
-)
+from ._chat_open import chat_losses, open_list, request, system_messages, to_send
 from ._dialect import Dialect
 
 

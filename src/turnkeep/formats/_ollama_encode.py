@@ -24,7 +24,7 @@ from turnkeep.model import (
 )
 
 from ._base import is_own, layout_of, origin_of
-from ._chat_encode import join_runs
+from ._chat_runs import join_runs
 from ._ollama_decode import NAME
 from ._shape import ResultText
 
