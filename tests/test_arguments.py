@@ -102,3 +102,37 @@ def test_a_profile_can_be_set_by_hand() -> None:
         roles = [entry["role"] for entry in window if entry["role"] != "tool"]
         assert roles[0] == "user"
         assert roles[-1] == "user"
+
+
+def test_a_name_that_is_no_option_is_named_with_the_nearest_one() -> None:
+    """By the function that was called."""
+    options: Any = {"max_tokns": 8_000}
+    for function in (turnkeep.fit, turnkeep.trim_messages):
+        with pytest.raises(TypeError, match=r"^fit\(\) .*'max_tokns'; .*'max_tokens'"):
+            function(CHAT, **options)
+    with pytest.raises(TypeError, match=r"^plan\(\) .*'max_tokns'"):
+        turnkeep.plan(CHAT, **options)
+    with pytest.raises(TypeError, match=r"^fit\(\) .*'max_tokns'"):
+        list(turnkeep.fit_many([CHAT], workers=1, **options))
+    with pytest.raises(TypeError, match=r"'lasting'$"):
+        turnkeep.plan(CHAT, 90, lasting=True)  # type: ignore[call-arg]
+
+
+def test_every_option_is_one_of_the_job() -> None:
+    """What is checked by name is what is taken."""
+    from inspect import signature
+
+    from turnkeep.jobs import Job, Options
+
+    taken = set(signature(Job).parameters) - {"messages", "max_tokens", "lasting"}
+    assert taken == set(Options.__annotations__)
+
+
+def test_a_conversation_names_itself_in_errors() -> None:
+    """However many modules it is told in."""
+    with pytest.raises(TypeError, match=r"^Conversation\.__init__\(\)"):
+        turnkeep.Conversation(budgt=5)  # type: ignore[call-arg]
+    chat = turnkeep.Conversation()
+    for name in ("fit", "append", "defer", "observe"):
+        with pytest.raises(TypeError, match=rf"^Conversation\.{name}\(\)"):
+            getattr(chat, name)(nothing=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 
@@ -19,7 +19,7 @@ from turnkeep.formats import (
     decode_entries,
     get_format,
 )
-from turnkeep.jobs import Job, open_messages, rule_counter
+from turnkeep.jobs import Job, Options, check_names, open_messages, rule_counter
 from turnkeep.model import Message, as_sent
 from turnkeep.plans import Plan
 from turnkeep.profiles import (
@@ -32,7 +32,9 @@ from turnkeep.profiles import (
 )
 
 
-def fit(messages: Any, max_tokens: int | None = None, **options: Any) -> Any:
+def fit(
+    messages: Any, max_tokens: int | None = None, **options: Unpack[Options]
+) -> Any:
     """The messages that fit the budget, in the shape they came in.
 
     >>> chat = [{"role": "user", "content": "hi"}]
@@ -57,6 +59,7 @@ def fit(messages: Any, max_tokens: int | None = None, **options: Any) -> Any:
         BudgetExceededError: What must stay does not fit.
         FormatError: The input is malformed; its path says where.
     """
+    check_names("fit", options)
     job = Job(messages, max_tokens, lasting=False, **options)
     return job.source.apply_to(job.plan(), job.envelope)
 
@@ -65,7 +68,9 @@ trim_messages = fit
 """`fit`, for people who look for this name."""
 
 
-def plan(messages: Any, max_tokens: int | None = None, **options: Any) -> Plan:
+def plan(
+    messages: Any, max_tokens: int | None = None, **options: Unpack[Options]
+) -> Plan:
     """What `fit` would do, and why.
 
     Args:
@@ -99,6 +104,7 @@ def plan(messages: Any, max_tokens: int | None = None, **options: Any) -> Plan:
         BudgetExceededError: What must stay does not fit.
         FormatError: The input is malformed; its path says where.
     """
+    check_names("plan", options)
     return Job(messages, max_tokens, **options).plan()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import OpenCalls, Overflow, Terms, make_plan
@@ -37,6 +37,42 @@ Pinned: TypeAlias = Iterable[str | int] | Callable[[Any], object]
 """Ids, indexes (negative ones count from the end), or a predicate on a message."""
 
 OnInvalid: TypeAlias = Literal["repair", "raise", "keep"]
+
+
+class Options(TypedDict, total=False):
+    """What `fit` and `plan` take by name; `plan` says what each is."""
+
+    budget: Budget | None
+    model: str | None
+    format: str | None
+    profile: str | Profile | None
+    strategy: Strategy | None
+    tools: Any
+    system: Any
+    pinned: Pinned
+    pin_scope: PinScope
+    pending: Iterable[str] | None
+    drop_system: bool
+    token_counter: Any
+    on_invalid: OnInvalid
+    open_calls: OpenCalls
+    on_overflow: Overflow
+
+
+def check_names(function: str, options: Iterable[str]) -> None:
+    """Refuse a name that is no option of *function*.
+
+    Raises:
+        TypeError: There is one.
+    """
+    for name in options:
+        if name not in Options.__annotations__:
+            from difflib import get_close_matches  # noqa: PLC0415 - for the error only
+
+            near = get_close_matches(name, ["max_tokens", *Options.__annotations__], 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            msg = f"{function}() got an unexpected keyword argument {name!r}{hint}"
+            raise TypeError(msg)
 
 
 def open_messages(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_the_oldest_turns_always_equal_brute_force(length: int) -> None:
         for share in shares:
             tokens = max(whole * share // 10, 1)
             expected = oracle(chat, tokens)
-            options = {"format": "openai", "token_counter": size}
+            options: Any = {"format": "openai", "token_counter": size}
             if expected is None:
                 with pytest.raises(BudgetExceededError):
                     fit(chat, tokens, strategy=OldestTurns(), **options)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from inspect import isfunction
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -13,12 +14,14 @@ from turnkeep.serial import write_atomic
 from turnkeep.stores import Change, Snapshot, Store
 
 from ._answering import Answering
+from ._core import Core
 from ._desk import CallDesk
 from ._fitting import Fitter
 from ._link import Link
 from ._restoring import from_bytes, from_document, from_snapshot
 from ._saving import settings_of, to_document, to_parts
 from ._windows import Windows
+from ._writing import Writing
 
 
 class Conversation(Answering, Windows):
@@ -238,3 +241,11 @@ def _decoded(source: Any, envelope: Any) -> Iterator[Message]:
     if envelope.system is not None:
         yield from source.decode_system(envelope.system)
     yield from decode_entries(envelope, source)
+
+
+# Users know one class: errors and tracebacks name it.
+for _part in (Core, Writing, Answering, Windows):
+    for _member in vars(_part).values():
+        if isfunction(_member):
+            _name = _member.__qualname__.removeprefix(_part.__name__)
+            _member.__qualname__ = f"{Conversation.__name__}{_name}"
