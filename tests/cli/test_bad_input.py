@@ -171,3 +171,59 @@ def test_a_hostile_file_cannot_write_to_the_terminal() -> None:
     assert result.exit_code == 2
     assert not {"\x1b", "\x07", "\r"} & set(result.stderr)
     assert result.stderr.count("\n") == 1
+
+
+WRITERS = {
+    "fit": ["fit", "FILE", "-n", "8k", "-o", "OUT"],
+    "fit --each": ["fit", "FILE", "-n", "8k", "--each", "-o", "OUT"],
+    "convert": ["convert", "FILE", "--to", "anthropic", "-o", "OUT"],
+    "repair": ["repair", "FILE", "-o", "OUT"],
+    "report": ["report", "FILE", "-o", "OUT"],
+    "replay": ["replay", "FILE", "-n", "8k", "--html", "OUT"],
+}
+"""Every command that reads one file and writes another."""
+
+
+@pytest.mark.parametrize("command", WRITERS)
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("chat.json", "is the input"),
+        ("linked.json", "is the input"),
+        ("chat.json/", "is a directory; name a file in it"),
+        ("folder", "is a directory; name a file in it"),
+    ],
+)
+def test_an_input_is_never_overwritten(
+    command: str, output: str, words: str, tmp_path: Path
+) -> None:
+    """However it is spelled; nor is a folder taken for a file. Nothing is written."""
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps(chat()))
+    (tmp_path / "linked.json").symlink_to(file)
+    (tmp_path / "folder").mkdir()
+    names = {"FILE": str(file), "OUT": f"{tmp_path}/{output}"}
+
+    result = run(*(names.get(word, word) for word in WRITERS[command]))
+
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert result.stderr.rstrip().endswith(
+        "@ --html" if command == "replay" else "@ --output"
+    )
+    assert file.read_text() == json.dumps(chat())
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_an_export_never_overwrites_its_store(tmp_path: Path) -> None:
+    """A store is an input too."""
+    saved, store = tmp_path / "saved.json", tmp_path / "chats.db"
+    saved.write_text(json.dumps({"turnkeep": 1, "messages": [{**_USER, "id": "a"}]}))
+    run("store", "import", store, saved, "--as", "42")
+    before = store.read_bytes()
+
+    result = run("store", "export", store, "42", "-o", store)
+
+    assert result.exit_code == 2, result.output
+    assert "is the input" in result.stderr
+    assert store.read_bytes() == before

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnkeep.cli._files import UsageError, encode, read, read_one, write
+from turnkeep.cli._files import UsageError, check_output, encode, read, read_one, write
 from turnkeep.errors import FormatError
 
 
@@ -160,3 +160,8 @@ def test_a_conversation_a_line(tmp_path: Path) -> None:
     ]
     with pytest.raises(UsageError, match="holds 2 conversations, one a line"):
         read_one(str(path))
+
+
+def test_a_device_may_be_input_and_output() -> None:
+    """Nothing in it is lost by writing."""
+    check_output("/dev/null", "/dev/null")

@@ -121,16 +121,6 @@ def test_gzip_in_and_out(tmp_path: Path) -> None:
     assert json.loads(gzip.decompress(output.read_bytes())) == chat()
 
 
-def test_the_input_may_be_the_output(tmp_path: Path) -> None:
-    """In place: it was read whole before it is replaced."""
-    path = save(tmp_path / "chat.json", chat(12))
-
-    result = run("fit", path, "-n", "500", "-o", path)
-
-    assert result.exit_code == 0, result.stderr
-    assert 1 < len(json.loads(path.read_text())) < len(chat(12))
-
-
 def test_json_report_holds_the_messages() -> None:
     """With `--json` stdout is one JSON document, the list in it."""
     result = run("fit", EXAMPLE, "-n", "3500", "--json")

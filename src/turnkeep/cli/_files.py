@@ -119,6 +119,38 @@ def encode(source: Source, value: Any) -> bytes:
     return dumps(value, source.indent)
 
 
+def check_output(output: str, *inputs: str, option: str = "--output") -> None:
+    """Refuse, before any work, an output that is a folder or would eat an input.
+
+    Raises:
+        UsageError: It is one, with the way out.
+    """
+    if output == STDIO:
+        return
+    if output.endswith(os.sep) or Path(output).is_dir():
+        reason = f"{output!r} is a directory; name a file in it"
+        raise UsageError(reason, option)
+    for path in inputs:
+        if path != STDIO and _same_file(output, path):
+            reason = (
+                f"{output!r} is the input {path!r}, which would be overwritten; name "
+                "another file"
+            )
+            raise UsageError(reason, option)
+
+
+def _same_file(left: str, right: str) -> bool:
+    try:
+        there = Path(left).stat()
+        # A terminal or a pipe may be read and written: nothing is lost.
+        return stat.S_ISREG(there.st_mode) and os.path.samestat(
+            there, Path(right).stat()
+        )
+    except OSError:
+        # Whoever opens it says what is wrong.
+        return False
+
+
 def write(path: str, data: bytes) -> None:
     """Write *data* to *path* so that it is there whole or not at all.
 

@@ -11,7 +11,7 @@ from turnkeep.formats import FORMATS
 
 from . import _options as options
 from ._draw import stderr_console
-from ._files import STDIO, UsageError, encode, read_one, write
+from ._files import STDIO, UsageError, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
 
@@ -56,6 +56,7 @@ def convert(
     if to not in FORMATS:
         reason = f"no format {to!r}; there are {', '.join(FORMATS)}"
         raise UsageError(reason, "--to")
+    check_output(output, file)
     source = read_one(file)
     made = api.convert(
         source.value, to=to, format=format_name, model=model, strict=strict

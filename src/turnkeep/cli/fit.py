@@ -11,7 +11,7 @@ from turnkeep.plans import plan_figures
 
 from . import _options as options
 from ._draw import glyphs_for, stderr_console
-from ._files import STDIO, encode, read_one, write
+from ._files import STDIO, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
 from ._outcome import outcome
@@ -129,6 +129,7 @@ def fit(
     * `turnkeep fit chat.json --max-tokens 8000 --model gpt-4o -o trimmed.json`
     * `turnkeep fit - -n 8k --pin rule-1 < chat.json > trimmed.json`
     """
+    check_output(output, file)
     budget = options.budget_of(max_tokens, reserve, target)
     asked: dict[str, Any] = {
         "pinned": tuple(pin or ()),

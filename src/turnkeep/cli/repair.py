@@ -12,7 +12,7 @@ from turnkeep.profiles import Change, RepairReport
 
 from . import _options as options
 from ._draw import stderr_console
-from ._files import STDIO, UsageError, encode, read_one, write
+from ._files import STDIO, UsageError, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
 from ._request import load
@@ -60,6 +60,7 @@ def repair(
     * `turnkeep repair chat.json --dry-run`
     * `turnkeep repair chat.json --close all -o mended.json`
     """
+    check_output(output, file)
     source = read_one(file)
     request = load(source, format_name, model)
     ids = tuple(close or ())

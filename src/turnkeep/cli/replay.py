@@ -16,7 +16,7 @@ from turnkeep.strategies import Strategy, by_name
 
 from . import _options as options
 from ._draw import ASCII, Glyphs, fit_text, glyphs_for, stdout_console
-from ._files import UsageError, read, write
+from ._files import UsageError, check_output, read, write
 from ._guard import guarded
 from ._json import dumps
 from ._replay_html import page
@@ -119,6 +119,8 @@ def replay(
     * `turnkeep replay session.json -n 32k`
     * `turnkeep replay *.json -n 32k -s default -s relevance --html report.html`
     """
+    if html is not None:
+        check_output(html, *files, option="--html")
     cost = prices_of(prices)
     budget = _budget(max_tokens, target, cost if when_it_pays else None)
     compared = _compared(strategy or COMPARED)

@@ -15,7 +15,7 @@ from turnkeep.replay import Report, replay
 from turnkeep.report import Study, figures, page, play
 
 from . import _options as options
-from ._files import STDIO, read_one, write
+from ._files import STDIO, check_output, read_one, write
 from ._guard import DOES_NOT_FIT, guarded
 from ._json import dumps
 from ._request import Request, load
@@ -74,6 +74,8 @@ def report(
     * `turnkeep report session.json --max-tokens 32k -o report.html`
     * `turnkeep report session.json -n 32k --compare relevance --compare largest-first`
     """
+    path = _path_of(output, as_json=as_json)
+    check_output(path or STDIO, file)
     request = load(read_one(file), format_name, model)
     budget = options.budget_of(max_tokens, reserve, target)
     survey = request.survey(pin or ())
@@ -107,8 +109,7 @@ def report(
         study = attrs.evolve(study, session=session)
         if compare:
             study = attrs.evolve(study, replayed=_replay(request, budget, compare))
-    if output is not None or not as_json:
-        path = "report.html" if output is None else output
+    if path is not None:
         write(path, page(study).encode())
         if path != STDIO and not as_json:
             went = (
@@ -126,6 +127,13 @@ def report(
         if as_json:
             raise typer.Exit(DOES_NOT_FIT)
         raise study.overflow
+
+
+def _path_of(output: str | None, *, as_json: bool) -> str | None:
+    """Where the page goes; none where only the figures were asked for."""
+    if output is None:
+        return None if as_json else "report.html"
+    return output
 
 
 def _replay(request: Request, budget: Budget, specs: list[str]) -> Report:

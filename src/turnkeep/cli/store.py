@@ -12,7 +12,7 @@ from turnkeep.stores import Info, changes_of, document_of
 
 from . import _options as options
 from ._draw import glyphs_for, stdout_console
-from ._files import UsageError, read, write
+from ._files import UsageError, check_output, read, write
 from ._guard import guarded, plain
 from ._json import dumps
 from ._stores import StoreName, age, now, opened
@@ -125,6 +125,7 @@ def export(
 
     For example: `turnkeep store export chats.db 42 -o session.json`
     """
+    check_output(output, store)
     with opened(store) as made:
         document = document_of(made.read(conversation))
     write(output, dumps(document))
