@@ -12,11 +12,13 @@ import pytest
 
 from tests.stores.keeping import opened, quick_folder
 from turnkeep import (
+    AlreadyResolvedError,
     Budget,
     ConflictError,
     Conversation,
     Message,
     ToolCall,
+    UnknownCallError,
     UnknownMessageError,
 )
 from turnkeep.errors import FormatError, UnknownConversationError
@@ -440,3 +442,57 @@ def test_a_result_that_answers_nothing_is_refused_in_a_store_too(store: Store) -
         with pytest.raises(ValueError, match="needs a ToolResult"):
             write(hollow)
     assert [message.text for message in chat(store).messages] == ["hi"]
+
+
+@pytest.mark.parametrize("others", ["pin", "edit", "remove", "answer"])
+@pytest.mark.parametrize("mine", ["append", "extend", "pin", "resolve", "defer"])
+def test_what_others_did_outside_the_part_that_is_here_stops_nobody(
+    store: Store, others: str, mine: str
+) -> None:
+    """The rest is read, and the change made on top of theirs."""
+    long(store, turns=40)
+    part = chat(store, tail=100)
+    assert not part.is_whole
+    other = chat(store)
+    old = other.messages[4].id or ""
+    if others == "pin":
+        other.pin(old)
+    elif others == "edit":
+        other.edit(old, content="something else")
+    elif others == "remove":
+        other.remove(other.messages[-1].id or "")
+    else:
+        other.resolve("c1", "built by somebody else")
+
+    newest = part._ledger.messages[-1].id or ""
+    try:
+        if mine == "append":
+            part.append(Message.user("mine"), rebase=True)
+        elif mine == "extend":
+            part.extend([Message.user("mine")], rebase=True)
+        elif mine == "pin":
+            part.pin(newest)
+        elif mine == "resolve":
+            part.resolve("c1", "built by me")
+        else:
+            part.defer("c1")
+    except AlreadyResolvedError:
+        assert others == "answer"
+    except UnknownMessageError:
+        assert (others, mine) == ("remove", "pin")
+
+    assert part.messages == chat(store).messages
+    assert [m.id for m in part.pinned] == [m.id for m in chat(store).pinned]
+
+
+def test_a_call_that_others_removed_is_unknown_in_a_part_too(store: Store) -> None:
+    """The rest was asked for it."""
+    long(store, turns=40)
+    part = chat(store, tail=100)
+    other = chat(store)
+    other.remove(next(m.id or "" for m in other.messages if m.tool_calls))
+
+    with pytest.raises(UnknownCallError):
+        part.resolve("c1", "built")
+
+    assert part.messages == chat(store).messages

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ._core import Core
 
 
+class _RestNeededError(Exception):
+    """A change cannot be made without the part of the history that is not here."""
+
+
 class Link:
     """The store, the version this process has seen, and how much of it is here."""
 
@@ -29,6 +33,7 @@ class Link:
         self.tail = None if snapshot.whole else tail
         """Tokens of the newest part that is here; `None` where everything is."""
         self._settings: dict[str, Any] = dict(snapshot.state)
+        self._is_writing = False  # inside a write of the store
 
     def commit(self, chat: Core, make: Callable[[], Change], *, rebase: bool) -> Change:
         """Write what *make* makes; with *rebase*, made again on top of what is new.
@@ -56,9 +61,20 @@ class Link:
             return change
 
         # Nobody else can write between the news and the change: this cannot conflict.
-        delta = self.store.update(self.id, remake, since=self.version)
-        self.version = delta.version
+        self.version = self._update(chat, remake)
         return change
+
+    def _update(self, chat: Core, remake: Callable[[Delta], Change]) -> int:
+        """Write what *remake* makes of the news; returns the version that it is."""
+        while True:
+            self._is_writing = True
+            try:
+                return self.store.update(self.id, remake, since=self.version).version
+            except _RestNeededError:
+                pass  # nothing was written; a store is not read inside its own write
+            finally:
+                self._is_writing = False
+            self.load_rest(chat)  # at most once: then everything is here
 
     def refresh(self, chat: Core) -> tuple[str, ...]:
         """Take over what others wrote; returns the ids of the messages concerned."""
@@ -86,6 +102,8 @@ class Link:
         """Read everything, where only the newest part is here; forgets the cut."""
         if self.tail is None:
             return
+        if self._is_writing:
+            raise _RestNeededError
         snapshot = self.store.read(self.id)
         gone = tuple(chat._ledger.index)
         apply_change(chat, Change(snapshot.rows, remove=gone, calls=snapshot.calls))
