@@ -1,5 +1,6 @@
-# Everything here runs on a machine that has Python 3.11+ and make, and nothing else.
-# `.ci/run` is the list of checks; the targets below only pick from it.
+# The demo needs Python 3.11+ and a package index; the checks need bash and a little
+# more: see CONTRIBUTING.md. `.ci/run` is the list of checks; the targets below only
+# pick from it.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -40,5 +41,5 @@ clean: ## Remove the virtual environment and everything built
 		|| { echo "turnkeep needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --upgrade pip
-	@$(BIN)/python -m pip install -qq -e '.[cli,models]'
+	@$(BIN)/python -m pip install -qq -e '.[cli,models,report]'
 	@touch $@

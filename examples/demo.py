@@ -44,7 +44,8 @@ def main() -> None:
         f"  the standing rule is in it:   {'never edit anything' in text}\n"
         f"  the question is in it:        {'release notes' in text}\n"
         f"  the open call is in it:       {'run_nightly' in text}\n"
-        "\nNext: docs/tutorial/first-fit.md, or `turnkeep --help`."
+        "\nNext: `. .venv/bin/activate`, then `turnkeep --help`; or begin with "
+        "docs/tutorial/first-fit.md."
     )
 
 
