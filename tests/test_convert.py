@@ -139,3 +139,13 @@ def test_a_recorded_session_moves_is_fitted_and_moves_on() -> None:
         assert_valid(fitted)
         back = convert(fitted, to="anthropic", format="openai").value
         assert not [v for v in check_request(back, format="anthropic") if v.hard]
+
+
+def test_a_format_that_is_only_read_is_no_target() -> None:
+    """Session files are written by the program they belong to; the others are named."""
+    with pytest.raises(
+        ValueError, match=r"'claude-code' is only read.*openai, "
+    ) as why:
+        convert(CHAT, to="claude-code")
+
+    assert "claude-code" not in str(why.value).partition("convert to")[2]

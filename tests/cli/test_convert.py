@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from tests.chats import call, result, system, user
@@ -91,3 +92,31 @@ def test_an_unknown_format_is_a_usage_error(tmp_path: Path) -> None:
 
     assert done.exit_code == 2
     assert "no format 'xml'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "reason"),
+    [
+        ("--to", "messages", "'messages' exists in Python only"),
+        ("--to", "claude-code", "'claude-code' is only read, never written"),
+        ("--to", "opnai", "no format 'opnai'"),
+        ("--format", "messages", "'messages' exists in Python only"),
+        ("--format", "opnai", "no format 'opnai'"),
+    ],
+)
+def test_a_format_no_file_can_have_is_refused(
+    tmp_path: Path, option: str, name: str, reason: str
+) -> None:
+    """And is not among those that are offered instead."""
+    words = ["convert", source(tmp_path, CHAT), "--to", "openai", option, name]
+
+    done = CliRunner().invoke(app, words)
+
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    assert reason in done.stderr
+    offered = done.stderr.partition("; there are ")[2]
+    assert {"openai,", "anthropic,"} <= set(offered.split())
+    assert "messages" not in offered
+    assert ("claude-code" in offered) == (option == "--format")
+    assert offered.rstrip().endswith(f"@ {option}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import turnkeep
-from tests.cli.running import EXAMPLE, PENDING, chat, run, save
+from tests.cli.running import EXAMPLE, PENDING, chat, run
 from turnkeep.cli._json import dumps
 
 

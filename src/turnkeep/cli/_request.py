@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import attrs
@@ -19,6 +19,7 @@ from rich.progress import (
 from turnkeep import api, jobs
 from turnkeep.errors import UnknownMessageError
 from turnkeep.formats import FORMATS, Envelope, Format
+from turnkeep.formats._registry import PYTHON_ONLY
 from turnkeep.plans import Plan
 from turnkeep.report._survey import Survey, id_of, survey
 from turnkeep.tokens import RequestCounter
@@ -80,6 +81,32 @@ class Request:
         return nth
 
 
+def check_format(name: str | None, option: str, unfit: Collection[str] = ()) -> None:
+    """Refuse a format that *option* cannot take; `None` is taken.
+
+    Args:
+        name:
+            The format, as it was typed.
+        option:
+            Where it was typed.
+        unfit:
+            Formats that can stand in a file, but not here.
+
+    Raises:
+        UsageError: There is no such format, it exists in Python only, or is unfit.
+    """
+    taken = [known for known in FORMATS if known not in (*PYTHON_ONLY, *unfit)]
+    if name is None or name in taken:
+        return
+    why = f"no format {name!r}"
+    if name in PYTHON_ONLY:
+        why = f"{name!r} exists in Python only"
+    elif name in unfit:
+        why = f"{name!r} is only read, never written"
+    reason = f"{why}; there are {', '.join(taken)}"
+    raise UsageError(reason, option)
+
+
 def load(source: Source, format_name: str | None, model: str | None) -> Request:
     """Open what was read; every message is checked when it is decoded.
 
@@ -87,9 +114,7 @@ def load(source: Source, format_name: str | None, model: str | None) -> Request:
         UsageError: There is no such format.
         AmbiguousFormatError: Several formats could be meant.
     """
-    if format_name is not None and format_name not in FORMATS:
-        reason = f"no format {format_name!r}; there are {', '.join(FORMATS)}"
-        raise UsageError(reason, "--format")
+    check_format(format_name, "--format")
     fmt, envelope = jobs.open_messages(source.value, format_name, model)
     return Request(source, fmt, envelope, model or envelope.model)
 

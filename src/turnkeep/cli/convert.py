@@ -7,13 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from turnkeep import api
-from turnkeep.formats import FORMATS
+from turnkeep.formats._registry import READ_ONLY
 
 from . import _options as options
 from ._draw import stderr_console
-from ._files import STDIO, UsageError, check_output, encode, read_one, write
+from ._files import STDIO, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
+from ._request import check_format
 
 
 @guarded
@@ -53,9 +54,8 @@ def convert(
     * `turnkeep convert session.jsonl --to openai -o chat.json`
     * `turnkeep convert chat.json --to anthropic --strict`
     """
-    if to not in FORMATS:
-        reason = f"no format {to!r}; there are {', '.join(FORMATS)}"
-        raise UsageError(reason, "--to")
+    check_format(to, "--to", READ_ONLY)
+    check_format(format_name, "--format")
     check_output(output, file)
     source = read_one(file)
     made = api.convert(

@@ -9,6 +9,7 @@ from turnkeep.errors import FormatError
 from turnkeep.model import Message, Role, paused_gc
 
 from ._base import Envelope, Format, decode_entries
+from ._registry import FORMATS, READ_ONLY
 from ._tool_definitions import read_tools, write_tools
 
 _BESIDE = frozenset({"system", "systemInstruction", "instructions"})
@@ -66,8 +67,13 @@ def convert_value(
             Whether a loss is an error.
 
     Raises:
+        ValueError: The target is a format that is only read.
         FormatError: The input is malformed, or (strict) something would be lost.
     """
+    if target.name in READ_ONLY:
+        written = ", ".join(name for name in FORMATS if name not in READ_ONLY)
+        msg = f"{target.name!r} is only read, never written; convert to {written}"
+        raise ValueError(msg)
     messages = decode_all(envelope, source)
     losses = [
         Loss(message.id or str(nth), what)

@@ -28,6 +28,12 @@ _CLASSES = {
 FORMATS: tuple[str, ...] = tuple(_CLASSES)
 """The names of all formats, in the order in which detection mentions them."""
 
+PYTHON_ONLY = frozenset({"messages"})
+"""Formats of Python objects, which no file can hold."""
+
+READ_ONLY = frozenset({"claude-code"})
+"""Formats that are only read: their files are written by the program they are of."""
+
 
 @cache
 def get_format(name: str) -> Format:
