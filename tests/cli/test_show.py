@@ -283,3 +283,28 @@ def test_page_by_page() -> None:
 
     assert paged.exit_code == 0, paged.stderr
     assert paged.stdout.split() == plain.stdout.split()
+
+
+@pytest.mark.parametrize("state", ["pending", "interim"])
+def test_a_call_with_a_placeholder_is_pending_until_its_result(state: str) -> None:
+    """What was answered for the time being is still waited for; a result ends that."""
+    call = {"type": "tool_call", "id": "call_1", "name": "build", "arguments": {}}
+    placeholder = {"type": "tool_result", "tool_call_id": "call_1", "content": "later"}
+    messages = [
+        {"id": "m1", "role": "user", "content": "go"},
+        {"id": "m2", "role": "assistant", "content": [call]},
+        {"id": "m3", "role": "tool_result", "content": [{**placeholder, state: True}]},
+        {"id": "m4", "role": "tool_result", "content": [placeholder]},
+    ]
+    waiting = json.dumps({"turnkeep": 1, "messages": messages[:3]})
+    answered = json.dumps({"turnkeep": 1, "messages": messages})
+
+    drawn = run("show", "-", stdin=waiting)
+    told = json.loads(run("show", "-", "--json", stdin=waiting).stdout)
+    done = run("show", "-", stdin=answered)
+
+    assert "◷" in rows(drawn.stdout)["1"]
+    assert "waits for build" in rows(drawn.stdout)["1"]
+    assert "◷ pending" in drawn.stdout.splitlines()[-1]
+    assert [m["pending"] for m in told["messages"]] == [[], ["build"], []]
+    assert "◷" not in done.stdout

@@ -135,6 +135,43 @@ def test_a_call_that_nobody_awaits_may_go() -> None:
     assert left.stays[place][0][1] != NEVER
 
 
+def test_a_placeholder_holds_its_call_as_long_as_it_is_awaited() -> None:
+    """An answer for the time being is none; abandoned, both go with their turn."""
+    parts: list[list[dict[str, Any]]] = [
+        [{"type": "text", "text": "Build."}],
+        [{"type": "tool_call", "id": "open", "name": "build", "arguments": {}}],
+        [
+            {
+                "type": "tool_result",
+                "tool_call_id": "open",
+                "content": [],
+                "pending": True,
+            }
+        ],
+    ]
+    roles = ("user", "assistant", "tool_result")
+    talk = [
+        {"role": ("user", "assistant")[nth % 2], "content": "why " * 60}
+        for nth in range(40)
+    ]
+    deferred = [
+        {"role": role, "content": [part]}
+        for role, part in zip(roles, parts, strict=True)
+    ]
+    body = {
+        "turnkeep": 1,
+        "messages": [
+            {"id": f"m{nth}", **message} for nth, message in enumerate(deferred + talk)
+        ],
+    }
+
+    awaited = played(body, 1_000)
+    left = played(body, 1_000, pending=())
+
+    assert all(awaited.stays[place][-1][1] == NEVER for place in (1, 2))
+    assert all(left.stays[place][-1][1] != NEVER for place in (1, 2))
+
+
 def test_what_does_not_fit_is_noted() -> None:
     """A call over the budget is marked, and the session goes on."""
     session = played(agent(2, size=400), 300)

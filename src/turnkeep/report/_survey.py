@@ -169,7 +169,8 @@ def survey(
         step = grouping.step_of[place]
         known = names.setdefault(step, {})
         known.update({call.id: call.name for call in message.tool_calls})
-        parts = counter.parts(message)
+        sent = as_sent(message)
+        parts = counter.parts(sent)
         entries.append(
             Entry(
                 index=wire,
@@ -178,8 +179,8 @@ def survey(
                 step=step,
                 role=message.role,
                 parts=parts,
-                tools=tuple(_tools(message, parts, known, counter)),
-                text=_preview(message),
+                tools=tuple(_tools(sent, parts, known, counter)),
+                text=_preview(sent),
                 pinned=message.pinned or wire in pins,
                 pending=tuple(pending.get(place, ())),
                 tokens_after=parts.total,
@@ -248,7 +249,7 @@ def _decoded(
                 raise DuplicateIdError(identity, path)
             seen.add(identity)
         for message in fmt.decode(entry, path):
-            yield nth, str(nth) if identity is None else identity, as_sent(message)
+            yield nth, str(nth) if identity is None else identity, message
         advance(nth + 1)
 
 
