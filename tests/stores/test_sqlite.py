@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Timer
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from turnkeep import Message, ToolCall
 from turnkeep.errors import CorruptStoreError
-from turnkeep.stores import CallRecord, Change, SqliteStore
+from turnkeep.stores import CallRecord, Change, Delta, SqliteStore
 from turnkeep.stores._sqlite_sql import SCHEMA
 
 
@@ -32,6 +35,16 @@ def started(path: Path) -> SqliteStore:
     change = Change(Change.of_messages(messages).append, calls=calls, state={"x": 1})
     store.create("chat", change)
     return store
+
+
+def another(path: Path) -> sqlite3.Connection:
+    """A connection of somebody else; for any thread."""
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def user(name: str) -> Change:
+    """A change that appends one message."""
+    return Change.of_messages([Message.user(f"text {name}", id=name)])
 
 
 def alter(path: Path, *statements: str) -> None:
@@ -248,3 +261,75 @@ def test_opening_where_nothing_can_be_made(tmp_path: Path) -> None:
         SqliteStore(tmp_path / "nowhere" / "chats.db")
     with pytest.raises(OSError, match="cannot be opened"):
         SqliteStore(tmp_path)
+
+
+class Alarm(BaseException):
+    """What the handler of a signal raises."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise `Alarm` inside, after a while, wherever the program is then."""
+
+    def ring(_number: int, _frame: FrameType | None) -> None:
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.write("chat", user("x"), expected=2),
+        lambda store: store.put_state("chat", {"a": 1}),
+    ],
+    ids=["append", "other"],
+)
+def test_a_signal_while_waiting_leaves_nothing_open(
+    tmp_path: Path, write: Callable[[SqliteStore], Any]
+) -> None:
+    """What its handler raises comes out; the store and everybody else go on."""
+    path = tmp_path / "chats.db"
+    with started(path) as store, closing(another(path)) as other:
+        store.write("chat", user("before"), expected=1)
+        other.execute("BEGIN IMMEDIATE")
+        # A handler is run when the wait is over, at the latest.
+        release = Timer(0.3, other.rollback)
+        release.start()
+        with alarm(0.1), pytest.raises(Alarm):
+            write(store)
+        release.join()
+        assert store.write("chat", user("after"), expected=2) == 3
+        with SqliteStore(path, timeout=1) as third:
+            assert third.write("chat", user("third"), expected=3) == 4
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.read("chat"),
+        lambda store: store.put_state("chat", {"a": 1}),
+        lambda store: store.write("chat", user("x"), expected=2),
+    ],
+    ids=["read", "write", "append"],
+)
+def test_a_store_inside_its_own_update(
+    tmp_path: Path, use: Callable[[SqliteStore], Any]
+) -> None:
+    """It refuses; what the update makes is written whole all the same."""
+    with started(tmp_path / "chats.db") as store:
+        store.write("chat", user("before"), expected=1)
+
+        def make(_news: Delta) -> Change:
+            with pytest.raises(ValueError, match="inside its own update"):
+                use(store)
+            return user("made")
+
+        assert store.update("chat", make, since=2).version == 3
+        assert store.check() == ()

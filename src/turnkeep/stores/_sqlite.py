@@ -143,11 +143,24 @@ class SqliteStore(SqlStore):
             raise CorruptStoreError(reason)
         return version
 
+    def _outermost(self) -> sqlite3.Connection:
+        """The connection, in no transaction.
+
+        Raises:
+            ValueError: The store is used inside its own `update`, or by a signal
+                handler that interrupts it.
+        """
+        connection = self._connect()
+        if connection.in_transaction:
+            msg = f"{self!r} cannot be used inside its own update()"
+            raise ValueError(msg)
+        return connection
+
     def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
         with self._lock, self._told:
-            connection = self._connect()
-            connection.execute(begin)
+            connection = self._outermost()
             try:
+                connection.execute(begin)
                 made = _drive(connection.cursor(), operation)
                 connection.execute("COMMIT")
             except BaseException:
@@ -158,10 +171,11 @@ class SqliteStore(SqlStore):
     def _append(self, one: Append) -> bool:
         # By hand: what drives an operation would cost as much as its statements.
         with self._lock, self._told:
-            connection = self._connect()
-            cursor = connection.execute("BEGIN IMMEDIATE")
+            connection = self._outermost()
+            cursor = connection.cursor()
             execute = cursor.execute
             try:
+                execute("BEGIN IMMEDIATE")
                 if not execute(APPEND, one.moved).rowcount:
                     connection.rollback()
                     return False
