@@ -150,11 +150,11 @@ def test_a_placeholder_holds_its_call_as_long_as_it_is_awaited() -> None:
         ],
     ]
     roles = ("user", "assistant", "tool_result")
-    talk = [
+    talk: list[dict[str, Any]] = [
         {"role": ("user", "assistant")[nth % 2], "content": "why " * 60}
         for nth in range(40)
     ]
-    deferred = [
+    deferred: list[dict[str, Any]] = [
         {"role": role, "content": [part]}
         for role, part in zip(roles, parts, strict=True)
     ]
