@@ -155,8 +155,7 @@ def test_a_placeholder_holds_its_call_as_long_as_it_is_awaited() -> None:
         for nth in range(40)
     ]
     deferred: list[dict[str, Any]] = [
-        {"role": role, "content": [part]}
-        for role, part in zip(roles, parts, strict=True)
+        {"role": role, "content": part} for role, part in zip(roles, parts, strict=True)
     ]
     body = {
         "turnkeep": 1,
