@@ -1,6 +1,7 @@
 """Bad input: one line with a path, code 2, and nothing is written."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_naive_time_stamp(tmp_path: Path) -> None:
     [
         (["-n", "0"], "must be positive, not 0", "--max-tokens"),
         (["-n", "-5"], "must be positive, not -5", "--max-tokens"),
-        (["-n", "100", "--reserve", "100"], "less than max_tokens", "--reserve"),
+        (["-n", "100", "--reserve", "100"], "less than --max-tokens", "--reserve"),
         (["-n", "100", "--target", "1.5"], "at most 1, not 1.5", "--target"),
         (["--reserve", "100"], "need --max-tokens", "--max-tokens"),
         (["-n", "8k", "--pin", "nobody"], "no message 'nobody'", "--pin"),
@@ -111,7 +112,7 @@ def test_naive_time_stamp(tmp_path: Path) -> None:
         (["-n", "8k", "--format", "morse"], "no format 'morse'", "--format"),
         (["-n", "8k", "--strategy", "best"], "best: not known", "@ --strategy"),
         (["-n", "8k", "--strategy", "keep-ends:x=1"], "keep-ends", "@ --strategy"),
-        (["-m", "no-such-model-9"], "no-such-model-9", "--max-tokens"),
+        (["-m", "no-such-model-9"], "-9'; pass --max-tokens", "--max-tokens"),
         ([], "--max-tokens", ""),
     ],
 )
@@ -227,3 +228,14 @@ def test_an_export_never_overwrites_its_store(tmp_path: Path) -> None:
     assert result.exit_code == 2, result.output
     assert "is the input" in result.stderr
     assert store.read_bytes() == before
+
+
+def test_a_window_that_only_an_extra_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways out are named: installing it, and saying the figure."""
+    monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+
+    result = run("fit", "-", "-m", "gpt-4o", stdin=json.dumps(chat()))
+
+    assert result.exit_code == 2
+    assert "pip install 'turnkeep[models]'" in result.stderr
+    assert "pass --max-tokens @ --max-tokens" in result.stderr

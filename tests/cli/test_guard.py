@@ -12,6 +12,7 @@ from turnkeep import api
 from turnkeep.cli import _request
 from turnkeep.cli._files import Source
 from turnkeep.cli._guard import guarded
+from turnkeep.errors import ConflictError
 
 
 @pytest.fixture
@@ -91,3 +92,21 @@ def test_long_counts_show_their_progress(monkeypatch: pytest.MonkeyPatch) -> Non
             advance(done)
     assert "counting long.json" in terminal.getvalue()
     assert "300/300" in terminal.getvalue()
+
+
+def test_a_write_that_came_second_is_run_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Python would reload and append; on the command line it is the same command."""
+
+    @guarded
+    def command() -> None:
+        raise ConflictError("42", expected=3, actual=4)
+
+    with pytest.raises(typer.Exit) as caught:
+        command()
+
+    assert caught.value.exit_code == 2
+    said = capsys.readouterr().err
+    assert "conversation '42' is at version 4, not 3" in said
+    assert said.endswith("Run this again\n")

@@ -111,7 +111,7 @@ def test_does_not_fit_still_draws() -> None:
 
     assert result.exit_code == 3
     assert len(rows(result.stdout)) == 10
-    assert "Set max_tokens to at least" in result.stderr
+    assert "Set --max-tokens to at least" in result.stderr
 
 
 def test_does_not_fit_in_json() -> None:

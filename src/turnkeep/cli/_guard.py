@@ -13,11 +13,14 @@ import typer
 
 from turnkeep.errors import (
     BudgetExceededError,
+    ConflictError,
     StrategyError,
     TurnkeepError,
     UnknownCallError,
     UnknownMessageError,
 )
+
+from ._wording import as_options
 
 BAD_INPUT = 2
 DOES_NOT_FIT = 3
@@ -46,7 +49,11 @@ def guarded(command: Callable[_Args, None]) -> Callable[_Args, None]:
             raise typer.Exit(0) from None
         except TurnkeepError as error:
             code = DOES_NOT_FIT if isinstance(error, BudgetExceededError) else BAD_INPUT
-            _report(error, _sentence(error, kwargs), as_json)
+            sentence = _sentence(error, kwargs)
+            if not isinstance(error, StrategyError):
+                # A strategy's parameters are its own, whatever options are called.
+                sentence = as_options(sentence, command)
+            _report(error, sentence, as_json)
             raise typer.Exit(code) from None
         except Exception as error:
             if kwargs.get("debug"):
@@ -70,6 +77,11 @@ def _sentence(error: TurnkeepError, options: Mapping[str, Any]) -> str:
             return f"{error} @ --pending"
         case StrategyError() if "strategy" in options:
             return f"{error} @ --strategy"
+        case ConflictError():
+            return (
+                f"conversation {error.conversation_id!r} is at version {error.actual}, "
+                f"not {error.expected}: somebody else wrote first. Run this again"
+            )
         case BudgetExceededError():
             return f"{error}{_way_out(error)}"
         case _:

@@ -227,7 +227,7 @@ def budget_of_model(model: str | None) -> Budget:
     try:
         return Budget.for_model(model)
     except ValueError as error:
-        reason = str(error).partition("; pass ")[0]
+        reason = f"{str(error).partition('; pass ')[0]}; pass --max-tokens"
         raise UsageError(reason, "--max-tokens") from None
 
 
