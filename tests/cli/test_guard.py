@@ -101,7 +101,7 @@ def test_a_write_that_came_second_is_run_again(
 
     @guarded
     def command() -> None:
-        raise ConflictError("42", expected=3, actual=4)
+        raise ConflictError(conversation_id="42", expected=3, actual=4)
 
     with pytest.raises(typer.Exit) as caught:
         command()

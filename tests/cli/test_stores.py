@@ -1,6 +1,7 @@
 """Tests for `turnkeep pending`, `turnkeep resolve` and `turnkeep store`."""
 
 import json
+import shlex
 import sqlite3
 import sys
 from datetime import UTC, datetime, timedelta
@@ -192,10 +193,11 @@ def test_export_is_what_was_imported(store: Path, saved: Path, tmp_path: Path) -
 
 
 def test_import_is_never_an_overwrite(store: Path, saved: Path) -> None:
-    """An id that is taken is a conflict."""
+    """An id that is taken is refused, with the way out."""
     result = run("store", "import", store, saved, "--as", "42")
     assert result.exit_code == 2
-    assert "is at version 1, not 0" in result.stderr
+    assert "there is a conversation '42' already; choose another" in result.stderr
+    assert result.stderr.endswith("@ --as\n")
     more = run("store", "import", store, saved, "--as", "43", "--json")
     assert json.loads(more.stdout) == {"id": "43", "version": 1, "messages": 3}
 
@@ -210,10 +212,32 @@ def test_import_takes_one_conversation(tmp_path: Path) -> None:
 
     assert "2 conversations, one a line" in result.stderr
     assert "2 conversations, one a line" in run("pending", several).stderr
-    assert (
-        run("store", "import", tmp_path / "x.db", EXAMPLE, "--as", "1").exit_code == 2
-    )
     assert not (tmp_path / "x.db").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["store", "import", "x.db", "FILE", "--as", "1"], ["resolve", "FILE"]]
+)
+def test_what_was_not_saved_is_converted_first(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error holds the command that does it, ready to run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my chat.json").write_bytes(EXAMPLE.read_bytes())
+    more = [PENDING, "done"] if command[0] == "resolve" else []
+
+    def started(name: str) -> Any:
+        return run(*(name if word == "FILE" else word for word in command), *more)
+
+    refused = started("my chat.json")
+    words = shlex.split(refused.stderr.partition("first: turnkeep ")[2])
+    converted = run(*words[:-3])
+    taken = started("saved.json")
+
+    assert refused.exit_code == 2
+    assert words[-2:] == ["my", "chat.json"]
+    assert converted.exit_code == 0, converted.stderr
+    assert taken.exit_code == 0, taken.stderr
 
 
 def test_check_of_a_sound_store(store: Path) -> None:

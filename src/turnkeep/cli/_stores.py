@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeGuard
 
 import typer
 
@@ -113,7 +114,7 @@ def load_file(path: str) -> Conversation:
         reason = f"{len(sources)} conversations, one a line: pick one of them"
         raise UsageError(reason, path)
     value = sources[0].value
-    if isinstance(value, dict) and "turnkeep" in value:
+    if is_saved(value):
         return Conversation.from_json(value)
     return Conversation.from_messages(value)
 
@@ -136,8 +137,25 @@ def is_ours(path: str) -> bool:
     if path == STDIO:
         return False
     sources = read(path)
-    value = sources[0].value
-    return len(sources) == 1 and isinstance(value, dict) and "turnkeep" in value
+    return len(sources) == 1 and is_saved(sources[0].value)
+
+
+def is_saved(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is a conversation of ours, whatever is wrong inside."""
+    return isinstance(value, dict) and "turnkeep" in value
+
+
+def refuse_unsaved(path: str, what: str) -> NoReturn:
+    """Say that only saved conversations can be *what*, and how *path* becomes one.
+
+    Raises:
+        UsageError: Always.
+    """
+    reason = (
+        f"only a conversation that turnkeep saved can be {what}; convert it first: "
+        f"turnkeep convert {shlex.quote(path)} --to turnkeep -o saved.json"
+    )
+    raise UsageError(reason, path)
 
 
 def age(since: datetime | None, now: datetime) -> str:

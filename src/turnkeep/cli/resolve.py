@@ -14,7 +14,15 @@ from . import _options as options
 from ._files import STDIO, UsageError
 from ._guard import guarded
 from ._json import dumps
-from ._stores import Place, is_ours, is_store, load_file, opened, save_file
+from ._stores import (
+    Place,
+    is_ours,
+    is_store,
+    load_file,
+    opened,
+    refuse_unsaved,
+    save_file,
+)
 
 
 @guarded
@@ -88,11 +96,7 @@ def resolve(
             made = _close(chat, call_id, content, cancel, message_id, is_error)
     else:
         if not is_ours(place):
-            reason = (
-                "only a conversation that turnkeep saved can be written back; make "
-                "one of it with Conversation.from_messages(...).save(...)"
-            )
-            raise UsageError(reason, place)
+            refuse_unsaved(place, "written back")
         chat = load_file(place)
         made = _close(chat, call_id, content, cancel, message_id, is_error)
         save_file(chat, place)

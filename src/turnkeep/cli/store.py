@@ -8,6 +8,7 @@ import attrs
 import typer
 from rich.text import Text
 
+from turnkeep.errors import ConflictError
 from turnkeep.stores import Info, changes_of, document_of
 
 from . import _options as options
@@ -15,7 +16,7 @@ from ._draw import glyphs_for, stdout_console
 from ._files import UsageError, check_output, read, write
 from ._guard import guarded, plain
 from ._json import dumps
-from ._stores import StoreName, age, now, opened
+from ._stores import StoreName, age, is_saved, now, opened, refuse_unsaved
 
 app = typer.Typer(
     name="store",
@@ -135,7 +136,15 @@ def export(
 @guarded
 def import_(
     store: StoreName,
-    file: options.File,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A saved conversation, as `store export`, `Conversation.save` and "
+            "`convert --to turnkeep` write it. `-` reads stdin.",
+            show_default=False,
+        ),
+    ],
     conversation: Annotated[
         str,
         typer.Option(
@@ -148,16 +157,27 @@ def import_(
     """Take a saved conversation into a store, which is made if it is not there.
 
     A name without an ending becomes a folder of logs, any other a SQLite file.
+    Messages in another format are converted first.
 
-    For example: `turnkeep store import chats.db session.json --as 42`
+    For example:
+
+    * `turnkeep convert session.json --to turnkeep -o saved.json`
+    * `turnkeep store import chats.db saved.json --as 42`
     """
     sources = read(file)
     if len(sources) != 1:
         reason = f"{len(sources)} conversations, one a line: import them one by one"
         raise UsageError(reason, file)
-    change = changes_of(sources[0].value)
+    value = sources[0].value
+    if not is_saved(value):
+        refuse_unsaved(file, "imported")
+    change = changes_of(value)
     with opened(store, create=True) as made:
-        version = made.create(conversation, change)
+        try:
+            version = made.create(conversation, change)
+        except ConflictError:
+            reason = f"there is a conversation {conversation!r} already; choose another"
+            raise UsageError(reason, "--as") from None
     if as_json:
         report = {
             "id": conversation,
