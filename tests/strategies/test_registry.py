@@ -88,7 +88,14 @@ def test_every_name_leads_to_a_strategy(name: str) -> None:
         ("keep-recent:share=", "a value is missing"),
         ("(oldest-turns", "not closed"),
         ("oldest-turns)", "unexpected"),
-        ("older-than:age=5x", "age must be"),
+        ("older-than:age=5x", "age must be an age such as 90m, 12h or 7d, not '5x'"),
+        ("older-than:age=5", "age must be an age such as 90m, 12h or 7d, not 5"),
+        ("older-than", "age is missing: older-than:age=12h"),
+        ("older-than:age=0s", "age must be a positive timedelta"),
+        ("oldest-turn", "there are .*; did you mean 'oldest-turns'"),
+        ("keep-ends:fist=1", "no parameter 'fist'; there are first, last; did you"),
+        ("keep-ends:x=1", "no parameter 'x'; there are first, last$"),
+        ("oldest-turns:x=1", "no parameter 'x'; it has none"),
     ],
 )
 def test_a_bad_name_says_why(spec: str, why: str) -> None:
@@ -128,6 +135,8 @@ def test_strategies_of_other_packages_are_found_by_entry_point(
         Entry("foreign", Foreign),
         Entry("broken", ImportError("gone")),
         Entry("odd", dict),
+        Entry("any", lambda **_anything: Foreign()),
+        Entry("needy", lambda words: Foreign(len(words))),
     ]
     monkeypatch.setattr(
         "turnkeep.strategies._registry.entry_points",
@@ -143,6 +152,9 @@ def test_strategies_of_other_packages_are_found_by_entry_point(
         by_name("broken")
     with pytest.raises(StrategyError, match="propose"):
         by_name("odd")
+    assert isinstance(by_name("any:whatever=1"), Foreign)
+    with pytest.raises(StrategyError, match=r"words is missing: needy:words=\.\.\."):
+        by_name("needy")
     assert importlib.metadata.entry_points(group="turnkeep.strategies") is not None
 
 

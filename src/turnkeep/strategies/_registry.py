@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import Parameter, signature
 from typing import Any
 
 from turnkeep.errors import StrategyError
@@ -163,13 +164,54 @@ def _make(name: str, options: Mapping[str, Any]) -> Strategy:
         from ._oldest import OldestSteps, OldestTurns  # noqa: PLC0415
 
         return OldestTurns() | OldestSteps()
+    maker = _class(name)
+    _check(name, maker, options)
     try:
-        made = _class(name)(**options)
+        made = maker(**options)
     except (TypeError, ValueError) as error:
         raise StrategyError(name, str(error)) from error
     if not isinstance(made, Strategy):
         raise StrategyError(name, "it has no propose() method")
     return made
+
+
+def _check(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse parameters that *maker* has not, or lacks, in the words of a spec."""
+    try:
+        known = signature(maker).parameters
+    except ValueError:
+        return  # written in C: it says itself what it takes
+    kinds = {parameter.kind for parameter in known.values()}
+    for key, value in options.items():
+        if key not in known and Parameter.VAR_KEYWORD not in kinds:
+            there = f"there are {', '.join(known)}" if known else "it has none"
+            reason = f"no parameter {key!r}; {there}{_near(key, known)}"
+            raise StrategyError(name, reason)
+        if key in known and _is_age(known[key]) and not isinstance(value, timedelta):
+            reason = f"{key} must be an age such as 90m, 12h or 7d, not {value!r}"
+            raise StrategyError(name, reason)
+    for key, parameter in known.items():
+        if _is_needed(parameter) and key not in options:
+            example = "12h" if _is_age(parameter) else "..."
+            raise StrategyError(name, f"{key} is missing: {name}:{key}={example}")
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    rest = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    return parameter.default is Parameter.empty and parameter.kind not in rest
+
+
+def _is_age(parameter: Parameter) -> bool:
+    # Annotations are texts in modules that postpone them.
+    return parameter.annotation in (timedelta, "timedelta")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """The known name that was meant, as the end of a sentence; empty if none was."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for the error only
+
+    near = get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _class(name: str) -> Callable[..., Any]:
@@ -188,4 +230,6 @@ def _class(name: str) -> Callable[..., Any]:
                 reason = f"its package cannot be loaded: {error}"
                 raise StrategyError(name, reason) from error
             return loaded
-    raise StrategyError(name, f"not known; there are {', '.join(names())}")
+    known = names()
+    there = ", ".join(known)
+    raise StrategyError(name, f"not known; there are {there}{_near(name, known)}")
