@@ -308,3 +308,33 @@ def test_a_call_with_a_placeholder_is_pending_until_its_result(state: str) -> No
     assert "◷ pending" in drawn.stdout.splitlines()[-1]
     assert [m["pending"] for m in told["messages"]] == [[], ["build"], []]
     assert "◷" not in done.stdout
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (["--turn", "77"], "no turn 77; there are 0 to 9 @ --turn"),
+        (["--turn", "5", "--turn", "-1"], "no turn -1; there are 0 to 9 @ --turn"),
+        (["--tool", "nope"], "no turn uses the tool 'nope'; used are edit_file, "),
+    ],
+)
+def test_what_is_not_there_cannot_be_picked(
+    choice: list[str], words: str, as_json: list[str]
+) -> None:
+    """An empty picture would look like an answer; what there is, is named."""
+    result = run("show", EXAMPLE, *choice, *as_json)
+
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_nothing_can_be_picked_from_nothing() -> None:
+    """Nor a tool from a chat without any."""
+    turn = run("show", "-", "--format", "openai", "--turn", "1", stdin="[]")
+    tool = run("show", "-", "--tool", "f", stdin=json.dumps(chat(1)))
+    late = run("show", "-", "--turn", "0", stdin=json.dumps(chat(1)[1:]))
+
+    assert "no turn 1; there are none" in turn.stderr
+    assert "no turn uses the tool 'f'; none is used" in tool.stderr
+    assert "no turn 0; there are 1 to 2" in late.stderr

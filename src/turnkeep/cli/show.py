@@ -18,7 +18,7 @@ from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
 from ._draw import Glyphs, fit_text, glyphs_for, stdout_console
-from ._files import read_one
+from ._files import UsageError, read_one
 from ._guard import guarded
 from ._json import dumps
 from ._outcome import accuracy, outcome
@@ -113,6 +113,8 @@ def show(
     request = load(read_one(file), format_name, model)
     budget = options.budget_of(max_tokens, reserve, target)
     survey = request.survey(pin or ())
+    choice = Choice(frozenset(turn or ()), frozenset(tool or ()), dropped)
+    choice.check(survey)
     overflow: BudgetExceededError | None = None
     plan = None
     if budget is not None:
@@ -129,7 +131,6 @@ def show(
             overflow = error
     if plan is not None:
         survey = survey.with_plan(plan)
-    choice = Choice(frozenset(turn or ()), frozenset(tool or ()), dropped)
     if as_json:
         if overflow is not None:
             raise overflow
@@ -159,6 +160,24 @@ class Choice:
     def is_whole(self) -> bool:
         """Whether everything is shown."""
         return not (self.turns or self.tools or self.dropped)
+
+    def check(self, survey: Survey) -> None:
+        """Refuse to pick what is not there.
+
+        Raises:
+            UsageError: A turn or tool that the history has not, with those it has.
+        """
+        first, last = survey.first_turn, survey.turns
+        for number in sorted(self.turns):
+            if not (survey.entries and first <= number <= last):
+                there = f"there are {first} to {last}" if last else "there are none"
+                reason = f"no turn {number}; {there}"
+                raise UsageError(reason, "--turn")
+        used = {share.name for entry in survey.entries for share in entry.tools}
+        for name in sorted(self.tools - used):
+            there = f"used are {', '.join(sorted(used))}" if used else "none is used"
+            reason = f"no turn uses the tool {name!r}; {there}"
+            raise UsageError(reason, "--tool")
 
     def uses(self, entries: Sequence[Entry]) -> bool:
         """Whether some messages have to do with the tools."""
