@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.chats import say, user
+from tests.cli.running import run as command
 from turnkeep.cli._each import EachReport, Output, fit_each
 from turnkeep.cli._files import UsageError
 from turnkeep.errors import BudgetExceededError, FormatError, TurnkeepError
@@ -174,3 +175,64 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         run(tmp_path / "none.jsonl", tmp_path / "out.jsonl")
     with pytest.raises(UsageError, match="needs a FILE"):
         fit_each("-", "out", OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": "hi"},
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"type": "user", "message": {"role": "user", "content": "hi"}},
+    ],
+)
+def test_a_message_a_line_is_one_conversation(
+    tmp_path: Path, message: dict[str, Any]
+) -> None:
+    """Then `--each` is wrong; the error says so, with the line."""
+    source = tmp_path / "log.jsonl"
+    source.write_text(f"{json.dumps(message)}\n" * 2)
+
+    result = command("fit", source, "--each", "-n", 40, "-o", tmp_path / "out.jsonl")
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        "a single message; without --each the file is one conversation @ $[0], line 1\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ([user("x " * 99)], "Set --max-tokens to at least 107 @ line 2"),
+        ({"messages": [{"role": "wizard"}]}, "@ $, line 2"),
+        ({"prompt": "x"}, "with the keys prompt"),
+    ],
+)
+def test_what_fails_is_said_with_its_line(
+    tmp_path: Path, line: object, words: str
+) -> None:
+    """Where it stops, and where it goes on; the ways out are options."""
+    source = tmp_path / "in.jsonl"
+    source.write_text(f"{json.dumps([user('hi')])}\n{json.dumps(line)}\n")
+    asked = ["fit", source, "--each", "-n", 40, "-o", tmp_path / "out.jsonl"]
+
+    stopped = command(*asked)
+    skipped = command(*asked, "--skip-errors")
+    told = json.loads(command(*asked, "--skip-errors", "--json").stdout)
+
+    assert stopped.exit_code in (2, 3)
+    assert words in stopped.stderr
+    assert skipped.exit_code == 0
+    assert "line 2: " in skipped.stderr
+    assert "max_tokens" not in skipped.stderr
+    assert [item["line"] for item in told["skipped"]] == [2]
+    assert "max_tokens" not in told["skipped"][0]["error"]
+
+
+@pytest.mark.parametrize("option", [["--workers", "2"], ["--skip-errors"]])
+def test_options_of_each_need_it(option: list[str]) -> None:
+    """Nothing that was asked for is ignored in silence."""
+    result = command("fit", "-", "-n", "8k", *option, stdin=json.dumps([user("hi")]))
+
+    assert result.exit_code == 2
+    assert f"{option[0]} needs --each" in result.stderr

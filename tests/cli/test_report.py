@@ -82,3 +82,17 @@ def test_what_does_not_fit_is_on_the_page_and_an_error(tmp_path: Path) -> None:
     told = run("report", file, "-n", "20", "-f", "openai", "--json")
     assert told.exit_code == 3
     assert json.loads(told.stdout)["overflow"]["smallest"] > 20
+
+
+def test_a_strategy_to_compare_with_is_blamed_as_such(tmp_path: Path) -> None:
+    """Each option answers for what was given to it; no page is written."""
+    page = tmp_path / "page.html"
+    asked = ["report", EXAMPLE, "-n", "3500", "-o", page]
+
+    compared = run(*asked, "--compare", "nope")
+    chosen = run(*asked, "--strategy", "nope", "--compare", "relevance")
+
+    assert (compared.exit_code, chosen.exit_code) == (2, 2)
+    assert compared.stderr.endswith(" @ --compare\n")
+    assert chosen.stderr.endswith(" @ --strategy\n")
+    assert not page.exists()

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from turnkeep.api import fit
 from turnkeep.batches import Fitted, OnError, spread
-from turnkeep.errors import TurnkeepError
-from turnkeep.formats import parse_json
+from turnkeep.errors import FormatError, TurnkeepError
+from turnkeep.formats import Line, parse_json
 
 from ._draw import stderr_console
 from ._files import STDIO, UsageError
@@ -26,6 +26,9 @@ from ._json import dumps
 
 _FLUSH = 256
 """Conversations between two notes of how far the output is."""
+
+_MESSAGE = frozenset({"role", "type", "message"})
+"""Keys that messages have, in one format or another."""
 
 _GZIP = b"\x1f\x8b"
 
@@ -40,7 +43,13 @@ class EachJob:
         """The fitted line."""
         try:
             value = parse_json(line.decode("utf-8"), f"$[{index}]")
-            return Fitted(index, dumps(self._fit(value)))
+            try:
+                return Fitted(index, dumps(self._fit(value)))
+            except FormatError:
+                if Line(index + 1, value).is_conversation or not _is_message(value):
+                    raise
+                reason = "a single message; without --each the file is one conversation"
+                raise FormatError(reason, f"$[{index}]") from None
         except UnicodeDecodeError as error:
             reason = f"line {index + 1}: not UTF-8 text (byte {error.start})"
             return Fitted(index, None, ValueError(reason))
@@ -52,6 +61,10 @@ class EachJob:
             # A record around a conversation: what stands beside it stays.
             return {**value, "body": fit(value["body"], **self.options)}
         return fit(value, **self.options)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and not value.keys().isdisjoint(_MESSAGE)
 
 
 @attrs.define

@@ -70,13 +70,17 @@ def guarded(command: Callable[_Args, None]) -> Callable[_Args, None]:
 
 
 def _sentence(error: TurnkeepError, options: Mapping[str, Any]) -> str:
+    """What went wrong, and where: the option, the line of the file."""
+    sentence = _what(error)
+    # Whoever caught it on its way noted where that was.
+    for place in getattr(error, "__notes__", ()) or _option(error, options):
+        sign = "," if " @ " in sentence else " @"
+        sentence = f"{sentence.rstrip('.')}{sign} {place}"
+    return sentence
+
+
+def _what(error: TurnkeepError) -> str:
     match error:
-        case UnknownMessageError() if "pin" in options:
-            return f"{error} @ --pin"
-        case UnknownCallError() if "pending" in options:
-            return f"{error} @ --pending"
-        case StrategyError() if "strategy" in options:
-            return f"{error} @ --strategy"
         case ConflictError():
             return (
                 f"conversation {error.conversation_id!r} is at version {error.actual}, "
@@ -86,6 +90,20 @@ def _sentence(error: TurnkeepError, options: Mapping[str, Any]) -> str:
             return f"{error}{_way_out(error)}"
         case _:
             return str(error)
+
+
+def _option(error: TurnkeepError, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The option that an error is about, where its kind tells."""
+    kinds = {
+        "pin": UnknownMessageError,
+        "pending": UnknownCallError,
+        "strategy": StrategyError,
+    }
+    return tuple(
+        f"--{name}"
+        for name, kind in kinds.items()
+        if name in options and isinstance(error, kind)
+    )
 
 
 _WAYS_OUT = {

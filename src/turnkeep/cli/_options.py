@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
@@ -10,6 +11,7 @@ import typer
 
 from turnkeep import strategies
 from turnkeep.budgets import Budget
+from turnkeep.errors import StrategyError
 
 from ._files import UsageError
 
@@ -250,3 +252,18 @@ def strategy_of(spec: str | None) -> strategies.Strategy | None:
         StrategyError: There is no such strategy, or its parameters are wrong.
     """
     return None if spec is None else strategies.by_name(spec)
+
+
+def strategies_of(
+    specs: Iterable[str], option: str = "--strategy"
+) -> dict[str, strategies.Strategy]:
+    """The strategies that *option* names, by their specifications.
+
+    Raises:
+        StrategyError: One is not known, or its parameters are wrong; noted is *option*.
+    """
+    try:
+        return {spec: strategies.by_name(spec) for spec in specs}
+    except StrategyError as error:
+        error.add_note(option)
+        raise

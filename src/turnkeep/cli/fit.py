@@ -11,11 +11,12 @@ from turnkeep.plans import plan_figures
 
 from . import _options as options
 from ._draw import glyphs_for, stderr_console
-from ._files import STDIO, check_output, encode, read_one, write
+from ._files import STDIO, UsageError, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
 from ._outcome import outcome
 from ._request import load
+from ._wording import as_options
 
 _OUTPUT = "Output"
 _HISTORY = "What must stay, what may go"
@@ -130,6 +131,10 @@ def fit(
     * `turnkeep fit - -n 8k --pin rule-1 < chat.json > trimmed.json`
     """
     check_output(output, file)
+    for option, given in (("--workers", workers), ("--skip-errors", skip_errors)):
+        if given and not each:
+            reason = f"{option} needs --each, for a file with a conversation a line"
+            raise UsageError(reason, option)
     budget = options.budget_of(max_tokens, reserve, target)
     asked: dict[str, Any] = {
         "pinned": tuple(pin or ()),
@@ -198,12 +203,12 @@ def _fit_each(
         workers=workers,
         on_error="skip" if skip_errors else "raise",
     )
+    skipped = [(line, as_options(why, fit)) for line, why in report.skipped]
     if as_json:
-        skipped = [{"line": line, "error": why} for line, why in report.skipped]
-        write(STDIO, dumps({"done": report.done, "skipped": skipped}, indent=2))
+        lines = [{"line": line, "error": why} for line, why in skipped]
+        write(STDIO, dumps({"done": report.done, "skipped": lines}, indent=2))
         return
     console = stderr_console()
-    left_out = len(report.skipped)
-    console.print(f"{report.done:,} conversations fitted, {left_out} skipped")
-    for line, why in report.skipped[:20]:
+    console.print(f"{report.done:,} conversations fitted, {len(skipped)} skipped")
+    for line, why in skipped[:20]:
         console.print(f"  line {line}: {why}", soft_wrap=True, markup=False)

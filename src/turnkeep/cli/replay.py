@@ -12,7 +12,6 @@ from rich.text import Text
 from turnkeep.budgets import Budget, Prices
 from turnkeep.replay import FULL, SLIDING, Outcome, Report, total
 from turnkeep.replay import replay as replay_session
-from turnkeep.strategies import Strategy, by_name
 
 from . import _options as options
 from ._draw import ASCII, Glyphs, fit_text, glyphs_for, stdout_console
@@ -123,7 +122,7 @@ def replay(
         check_output(html, *files, option="--html")
     cost = prices_of(prices)
     budget = _budget(max_tokens, target, cost if when_it_pays else None)
-    compared = _compared(strategy or COMPARED)
+    compared = options.strategies_of(strategy or COMPARED)
     reports: list[tuple[str, Report]] = []
     for file in files:
         for source in read(file):
@@ -172,10 +171,6 @@ def _budget(max_tokens: int, target: float, prices: Prices | None) -> Budget:
     except ValueError as error:
         option = "--target" if "target" in str(error) else "--max-tokens"
         raise UsageError(str(error), option) from None
-
-
-def _compared(specs: Sequence[str]) -> dict[str, Strategy]:
-    return {spec: by_name(spec) for spec in specs}
 
 
 def _lines(

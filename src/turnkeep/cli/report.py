@@ -8,7 +8,6 @@ from typing import Annotated
 import attrs
 import typer
 
-from turnkeep import strategies
 from turnkeep.budgets import Budget
 from turnkeep.errors import BudgetExceededError
 from turnkeep.replay import Report, replay
@@ -139,7 +138,7 @@ def _path_of(output: str | None, *, as_json: bool) -> str | None:
 def _replay(request: Request, budget: Budget, specs: list[str]) -> Report:
     return replay(
         request.source.value,
-        {spec: strategies.by_name(spec) for spec in specs},
+        options.strategies_of(specs, "--compare"),
         budget,
         format=request.format.name,
         model=request.model,
