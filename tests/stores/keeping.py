@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 import psycopg
 import pytest
@@ -116,3 +118,23 @@ def opened(kind: str, folder: Path) -> Iterator[Store]:
     """An empty store of a kind."""
     with place(kind, folder) as address, open_at(address) as store:
         yield store
+
+
+class Alarm(BaseException):
+    """What the handler of a signal raises."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise `Alarm` inside, after a while, wherever the program is then."""
+
+    def ring(_number: int, _frame: FrameType | None) -> None:
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

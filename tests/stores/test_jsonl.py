@@ -36,6 +36,12 @@ def started(folder: Path) -> tuple[JsonlStore, Path]:
     return store, log_of(folder)
 
 
+def reopened(store: JsonlStore) -> JsonlStore:
+    """The store anew: nothing of it in memory."""
+    store.close()
+    return JsonlStore(store.folder)
+
+
 def test_every_cut_of_the_last_line_is_recovered(tmp_path: Path) -> None:
     """Wherever a crash tears it: the rest loads, and the next append survives."""
     store, path = started(tmp_path / "logs")
@@ -44,7 +50,7 @@ def test_every_cut_of_the_last_line_is_recovered(tmp_path: Path) -> None:
     start = len(whole) - len(last)
     for size in range(1, len(last)):
         path.write_bytes(whole[: start + size])
-        store.close()
+        store = reopened(store)
 
         found = store.read("chat")
         assert [row.message.id for row in found.rows] == ["m1"]
@@ -71,7 +77,7 @@ def test_rubbish_at_the_end_is_passed_over(tmp_path: Path, rubbish: bytes) -> No
     marker = recovery(len(whole), len(whole) + len(rubbish))
     for cut in range(len(marker)):
         path.write_bytes(whole + rubbish + marker[:cut])
-        store.close()
+        store = reopened(store)
         store.write("chat", Change.of_messages([user("m3")]), expected=2)
         with JsonlStore(tmp_path / "logs") as again:
             assert len(again.read("chat").rows) == 3
@@ -88,7 +94,7 @@ def test_damage_before_the_end_is_never_hidden(tmp_path: Path) -> None:
         broken = bytearray(whole)
         broken[place] ^= 0x01
         path.write_bytes(bytes(broken))
-        store.close()
+        store = reopened(store)
 
         with pytest.raises(CorruptStoreError, match="line 2 is damaged") as caught:
             store.read("chat")
@@ -105,7 +111,7 @@ def test_a_damaged_first_line(tmp_path: Path) -> None:
     """The file tells nothing then, and says so."""
     store, path = started(tmp_path / "logs")
     path.write_bytes(b"\0" * 10)
-    store.close()
+    store = reopened(store)
     for act in (
         lambda: store.read("chat"),
         store.conversations,
@@ -158,7 +164,7 @@ def test_a_log_of_a_newer_version(tmp_path: Path) -> None:
     """It is refused, not guessed at."""
     store, path = started(tmp_path / "logs")
     path.write_bytes(seal({"turnkeep-log": 2, "id": "chat", "at": "x"}))
-    store.close()
+    store = reopened(store)
     with pytest.raises(CorruptStoreError, match="turnkeep-log is 2"):
         store.read("chat")
     store.close()

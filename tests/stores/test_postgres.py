@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import errno
 import inspect
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from tests.stores.keeping import DSN, QUICK, demand_postgres, schema
+from tests.stores.keeping import (
+    DSN,
+    QUICK,
+    Alarm,
+    alarm,
+    demand_postgres,
+    schema,
+)
 from turnkeep import ConflictError, CorruptStoreError, Message
 from turnkeep.stores import (
     AsyncPostgresStore,
@@ -22,7 +30,7 @@ from turnkeep.stores import (
     PostgresStore,
     Store,
 )
-from turnkeep.stores._postgres_sql import told
+from turnkeep.stores._postgres_sql import path_to, told
 
 pytestmark = pytest.mark.postgres
 
@@ -178,3 +186,84 @@ def test_errors_of_the_server(
     made = told(error)
     assert isinstance(made, kind)
     assert getattr(made, "errno", None) == number
+
+
+def test_connections_that_are_all_in_use(name: str) -> None:
+    """The error says so, and what to do."""
+    with PostgresStore(QUICK, schema=name, connections=1, timeout=0.2) as store:
+        store.create("chat")
+        store.write("chat", user("m1"), expected=1)
+
+        def make(_news: Delta) -> Change:
+            for use in (
+                lambda: store.read("chat"),
+                lambda: store.write("chat", user("m2"), expected=2),
+            ):
+                with pytest.raises(ConnectionError, match="raise connections="):
+                    use()
+            return Change()
+
+        assert store.update("chat", make, since=2).version == 3
+
+    async def work() -> None:
+        made = await AsyncPostgresStore.open(
+            QUICK, schema=name, connections=1, timeout=0.2
+        )
+        async with made as store:
+            async with store._pool.connection():
+                with pytest.raises(ConnectionError, match="none of the 1 connections"):
+                    await store.read("chat")
+            assert (await store.read("chat")).version == 3
+
+    asyncio.run(work())
+
+
+def test_a_closed_store_says_so(name: str) -> None:
+    """Closing twice is fine."""
+    store = PostgresStore(QUICK, schema=name)
+    store.create("chat")
+    for _ in range(2):
+        store.close()
+    with pytest.raises(ValueError, match="is closed"):
+        store.read("chat")
+    with pytest.raises(ValueError, match="is closed"):
+        store.write("chat", user("m1"), expected=1)
+
+    async def work() -> None:
+        made = await AsyncPostgresStore.open(QUICK, schema=name)
+        await made.close()
+        await made.close()
+        with pytest.raises(ValueError, match="is closed"):
+            await made.read("chat")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.write("chat", user("x"), expected=2),
+        lambda store: store.put_state("chat", {"a": 1}),
+    ],
+    ids=["append", "other"],
+)
+def test_a_signal_while_waiting_for_a_lock(
+    name: str, write: Callable[[PostgresStore], object]
+) -> None:
+    """What its handler raises comes out; no later question gets its answer."""
+    with PostgresStore(DSN, schema=name, connections=1) as store:
+        store.create("chat")
+        store.write("chat", user("m1"), expected=1)
+        with psycopg.connect(DSN) as other:
+            other.execute(path_to(name))
+            other.execute("SELECT 1 FROM conversations FOR UPDATE")
+            with alarm(0.2), pytest.raises(Alarm):
+                write(store)
+            found = store.read("chat")
+        assert (found.id, [row.message.id for row in found.rows]) == ("chat", ["m1"])
+        # The server may find out only now that nobody waits any more.
+        version = store.read("chat").version
+        made = store.update("chat", lambda _: user("after"), since=version)
+        assert "after" in [row.message.id for row in store.read("chat").rows]
+        assert made.version >= version
+        assert store.check() == ()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -22,6 +21,7 @@ from turnkeep.serial import dumps
 
 from ._base import MakeChange
 from ._codec import check_size, fields_of, now, stamp
+from ._forks import Guard, keep
 from ._jsonl_lines import recovery, seal, unseal
 from ._jsonl_log import Log, record_of, whole
 from ._jsonl_replica import Replica
@@ -65,7 +65,8 @@ class JsonlStore:
         """See the class."""
         self.folder = Path(folder)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = RLock()
+        self._guard = Guard(self._pause, self._renew)
+        self._closed = False
         self._logs: OrderedDict[str, Log] = OrderedDict()
 
     def __repr__(self) -> str:
@@ -76,6 +77,23 @@ class JsonlStore:
         """The file of a conversation: no part of an id is ever part of a path."""
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()
         return self.folder / f"{digest[:40]}.jsonl"
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        with self._guard.lock:
+            if self._closed:
+                msg = f"{self!r} is closed"
+                raise ValueError(msg)
+            yield
+
+    def _pause(self) -> bool:
+        return True
+
+    def _renew(self, paused: bool) -> None:
+        # The files' offsets are the parent's, too.
+        if not paused:
+            keep(self._logs)
+        self._logs = OrderedDict()
 
     # -- the files --------------------------------------------------------------
 
@@ -116,7 +134,7 @@ class JsonlStore:
     @contextmanager
     def _writing(self, conversation_id: str) -> Iterator[tuple[Log, int]]:
         """Hold off every other writer; gives the log and a handle to append to."""
-        with self._lock:
+        with self._entered():
             while True:
                 log = self._log(conversation_id)
                 handle = os.open(log.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -128,6 +146,8 @@ class JsonlStore:
                         yield log, handle
                         return
                 finally:
+                    # A child that was forked meanwhile has the handle, too.
+                    fcntl.flock(handle, fcntl.LOCK_UN)
                     os.close(handle)
 
     def _append(self, log: Log, handle: int, record: dict[str, Any]) -> None:
@@ -181,7 +201,7 @@ class JsonlStore:
     def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
         """See `Store.create`."""
         path = self.path(checked_id(conversation_id, "conversation"))
-        with self._lock:
+        with self._entered():
             if path.exists():
                 raise ConflictError(
                     conversation_id, 0, self._log(conversation_id).replica.version
@@ -232,7 +252,7 @@ class JsonlStore:
         """See `Store.delete`."""
         if not is_id(conversation_id):
             return False
-        with self._lock:
+        with self._entered():
             log = self._logs.pop(conversation_id, None)
             if log is not None:
                 log.file.close()
@@ -252,7 +272,7 @@ class JsonlStore:
 
     def read(self, conversation_id: str) -> Snapshot:
         """See `Store.read`."""
-        with self._lock:
+        with self._entered():
             return _snapshot(self._log(conversation_id))
 
     def read_tail(
@@ -264,7 +284,7 @@ class JsonlStore:
         held: bool = False,
     ) -> Snapshot:
         """See `Store.read_tail`."""
-        with self._lock:
+        with self._entered():
             log = self._log(conversation_id)
             selecting = select(
                 log.replica.progress,
@@ -298,7 +318,7 @@ class JsonlStore:
         self, conversation_id: str, message_ids: Iterable[str]
     ) -> tuple[Row, ...]:
         """See `Store.read_messages`."""
-        with self._lock:
+        with self._entered():
             log = self._log(conversation_id)
             found = {
                 log.replica.numbers[i] for i in message_ids if i in log.replica.numbers
@@ -307,7 +327,7 @@ class JsonlStore:
 
     def read_since(self, conversation_id: str, version: int) -> Delta:
         """See `Store.read_since`."""
-        with self._lock:
+        with self._entered():
             return self._log(conversation_id).replica.since(version)
 
     def _files(self) -> list[Path]:
@@ -327,7 +347,7 @@ class JsonlStore:
         self, *, contains: str = "", limit: int | None = None
     ) -> tuple[Info, ...]:
         """See `Store.conversations`; costs all that are not in memory."""
-        with self._lock:
+        with self._entered():
             found = [_info(log) for log in self._every() if contains in log.replica.id]
         found.sort(key=lambda info: info.id)
         found.sort(key=lambda info: info.updated_at, reverse=True)
@@ -339,7 +359,7 @@ class JsonlStore:
         """See `Store.search`; there is no index: costs everything that is searched."""
         wanted = set(split(query))
         hits: list[Hit] = []
-        with self._lock:
+        with self._entered():
             if conversation_id is not None:
                 logs = [self._log(conversation_id)]
             else:
@@ -358,7 +378,7 @@ class JsonlStore:
     def due(self, now: datetime) -> tuple[tuple[str, CallRecord], ...]:
         """See `Store.due`; costs all that are not in memory."""
         found: list[tuple[datetime, str, CallRecord]] = []
-        with self._lock:
+        with self._entered():
             for log in self._every():
                 opened = {(p.seq, p.position) for p in log.replica.progress.open}
                 for call in log.replica.records():
@@ -372,7 +392,7 @@ class JsonlStore:
 
     def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
         """See `Store.check`; reads every file from its beginning."""
-        with self._lock:
+        with self._entered():
             paths = self._files()
             if conversation_id is not None:
                 paths = [self.path(checked_id(conversation_id, "conversation"))]
@@ -403,7 +423,8 @@ class JsonlStore:
 
     def close(self) -> None:
         """Close the files."""
-        with self._lock:
+        with self._guard.lock:
+            self._closed = True
             while self._logs:
                 self._logs.popitem()[1].file.close()
 

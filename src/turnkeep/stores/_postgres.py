@@ -7,15 +7,18 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg_pool import ConnectionPool
 
+from ._forks import Guard, keep
 from ._postgres_sql import (
     READ,
     WRITE,
     Postgres,
     append,
+    is_amid,
     migrate,
     path_to,
     told,
     translated,
+    untaken,
 )
 from ._sql import Append, Query, Rows
 from ._sql_append import Heads
@@ -33,7 +36,8 @@ class PostgresStore(SqlStore):
     Writes lock their conversation's row and commit with the server's own
     `synchronous_commit`; reads see one moment (repeatable read). The schema and its
     tables are made, and brought up to date, when the store is opened. A pool of
-    connections makes it safe to use from several threads. Extra: `postgres`.
+    connections makes it safe to use from several threads; a forked process opens its
+    own at the first use. Extra: `postgres`.
 
     Args:
         dsn:
@@ -43,10 +47,11 @@ class PostgresStore(SqlStore):
         connections:
             How many at most.
         timeout:
-            Seconds to wait for one of them.
+            Seconds to wait for one of them before `ConnectionError`.
 
     Raises:
-        ConnectionError: The server cannot be reached, or hung up.
+        ConnectionError: The server cannot be reached or hung up, or every connection is
+            in use for too long.
         CorruptStoreError: A newer turnkeep made the tables.
     """
 
@@ -63,6 +68,8 @@ class PostgresStore(SqlStore):
         self._dialect = Postgres()
         self._heads = Heads()
         self._alone = count(1)
+        self._guard = Guard(self._pause, self._renew)
+        self._closed = False
         try:
             # Tried once here, so that a wrong address fails now and says why.
             with psycopg.connect(dsn, connect_timeout=int(timeout)) as connection:
@@ -70,17 +77,23 @@ class PostgresStore(SqlStore):
                 _answer_all(connection, schema)
         except psycopg.Error as error:
             raise told(error) from error
-        self._pool = ConnectionPool(
-            dsn,
-            min_size=1,
-            max_size=max(connections, 1),
-            timeout=timeout,
-            kwargs={"autocommit": True},
-            configure=self._configure,
-            open=True,
-        )
+        self._dsn, self._connections, self._timeout = dsn, max(connections, 1), timeout
+        self._pool = self._made_pool()
+        self._pool.open()
         # Whoever died may have left some.
         self._write(settle(self._dialect))
+
+    def _made_pool(self) -> ConnectionPool[psycopg.Connection[Any]]:
+        """A pool that is not open yet: nothing runs for it."""
+        return ConnectionPool(
+            self._dsn,
+            min_size=1,
+            max_size=self._connections,
+            timeout=self._timeout,
+            kwargs={"autocommit": True},
+            configure=self._configure,
+            open=False,
+        )
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute(path_to(self.schema))
@@ -89,25 +102,60 @@ class PostgresStore(SqlStore):
         """Show the schema; the address may hold a password."""
         return f"PostgresStore(schema={self.schema!r})"
 
+    def _pause(self) -> bool:
+        return True
+
+    def _renew(self, _paused: bool) -> None:
+        # The parent's connections stay untouched, and closed is closed.
+        keep(self._pool)
+        self._heads = Heads()
+        self._pool = self._made_pool()
+
+    def _take(self) -> psycopg.Connection[Any]:
+        """A connection; whoever takes one gives it back.
+
+        Raises:
+            ConnectionError: None was free in time.
+            ValueError: The store is closed.
+        """
+        if self._pool.closed:
+            with self._guard.lock:
+                if self._closed:
+                    msg = f"{self!r} is closed"
+                    raise ValueError(msg)
+                self._pool.open()  # the first use in a forked process
+        try:
+            return self._pool.getconn()
+        except psycopg.OperationalError as error:
+            raise untaken(self, error, self._connections, self._timeout) from error
+
+    def _give(self, connection: psycopg.Connection[Any]) -> None:
+        if is_amid(connection):
+            # An answer is still to come, and must not be taken for another's.
+            connection.close()
+        self._pool.putconn(connection)
+
     def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
-        with self._pool.connection() as connection:
+        connection = self._take()
+        try:
             cursor = connection.cursor()
-            try:
-                cursor.execute(begin)
-                made = _drive(cursor, operation)
-                cursor.execute("COMMIT")
-            except psycopg.Error as error:
-                _roll_back(connection)
-                raise told(error) from error
-            except BaseException:
-                _roll_back(connection)
-                raise
-            return made
+            cursor.execute(begin)
+            made = _drive(cursor, operation)
+            cursor.execute("COMMIT")
+        except psycopg.Error as error:
+            _roll_back(connection)
+            raise told(error) from error
+        except BaseException:
+            _roll_back(connection)
+            raise
+        finally:
+            self._give(connection)
+        return made
 
     def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
             self._write(settle(self._dialect))
-        connection = self._pool.getconn()
+        connection = self._take()
         try:
             # Alone, a statement is a transaction of its own.
             made = connection.execute(*append(one))
@@ -116,7 +164,7 @@ class PostgresStore(SqlStore):
         except psycopg.Error as error:
             raise told(error) from error
         finally:
-            self._pool.putconn(connection)
+            self._give(connection)
         return bool(made.rowcount)
 
     def _write(self, operation: Generator[Query, Rows, T]) -> T:
@@ -127,7 +175,9 @@ class PostgresStore(SqlStore):
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.close()
+        with self._guard.lock:
+            self._closed = True
+            self._pool.close()
 
 
 def _answer_all(connection: psycopg.Connection[Any], schema: str) -> None:
@@ -143,8 +193,9 @@ def _answer_all(connection: psycopg.Connection[Any], schema: str) -> None:
 
 
 def _roll_back(connection: psycopg.Connection[Any]) -> None:
-    # A connection that is gone has rolled back by itself.
-    if not connection.closed:
+    # A connection that is gone has rolled back by itself, and so will one that is
+    # closed for its unfinished statement.
+    if not connection.closed and not is_amid(connection):
         connection.rollback()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable
 from datetime import datetime
 from itertools import count
@@ -18,10 +19,12 @@ from ._postgres_sql import (
     WRITE,
     Postgres,
     append,
+    is_amid,
     migrate,
     path_to,
     told,
     translated,
+    untaken,
 )
 from ._sql import Append, Query, Rows
 from ._sql_append import Heads
@@ -46,7 +49,8 @@ _TIMEOUT = 30.0
 class AsyncPostgresStore:
     """`PostgresStore` for asyncio: the same methods, awaited, over the same tables.
 
-    Made by `await AsyncPostgresStore.open(...)`.
+    Made by `await AsyncPostgresStore.open(...)`. A forked process cannot go on with it,
+    no more than with the event loop: it opens its own.
     """
 
     def __init__(self, pool: AsyncConnectionPool[Any], schema: str) -> None:
@@ -56,6 +60,7 @@ class AsyncPostgresStore:
         self._heads = Heads()
         self._alone = count(1)
         self._pool = pool
+        self._pid = os.getpid()
 
     @classmethod
     async def open(
@@ -99,25 +104,44 @@ class AsyncPostgresStore:
         """Show the schema; the address may hold a password."""
         return f"AsyncPostgresStore(schema={self.schema!r})"
 
+    async def _take(self) -> psycopg.AsyncConnection[Any]:
+        if self._pid != os.getpid():
+            msg = f"{self!r} was opened before this process forked: open another here"
+            raise ValueError(msg)
+        pool = self._pool
+        try:
+            connection: psycopg.AsyncConnection[Any] = await pool.getconn()
+        except psycopg.OperationalError as error:
+            raise untaken(self, error, pool.max_size, pool.timeout) from error
+        return connection
+
+    async def _give(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        if is_amid(connection):
+            # An answer is still to come, and must not be taken for another's.
+            await connection.close()
+        await self._pool.putconn(connection)
+
     async def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
-        async with self._pool.connection() as connection:
+        connection = await self._take()
+        try:
             cursor = connection.cursor()
-            try:
-                await cursor.execute(begin)
-                made = await _adrive(cursor, operation)
-                await cursor.execute("COMMIT")
-            except psycopg.Error as error:
-                await _aroll_back(connection)
-                raise told(error) from error
-            except BaseException:
-                await _aroll_back(connection)
-                raise
-            return made
+            await cursor.execute(begin)
+            made = await _adrive(cursor, operation)
+            await cursor.execute("COMMIT")
+        except psycopg.Error as error:
+            await _aroll_back(connection)
+            raise told(error) from error
+        except BaseException:
+            await _aroll_back(connection)
+            raise
+        finally:
+            await self._give(connection)
+        return made
 
     async def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
             await self._write(settle(self._dialect))
-        connection = await self._pool.getconn()
+        connection = await self._take()
         try:
             # Alone, a statement is a transaction of its own.
             made = await connection.execute(*append(one))
@@ -126,7 +150,7 @@ class AsyncPostgresStore:
         except psycopg.Error as error:
             raise told(error) from error
         finally:
-            await self._pool.putconn(connection)
+            await self._give(connection)
         return bool(made.rowcount)
 
     async def _write(self, operation: Generator[Query, Rows, T]) -> T:
@@ -253,7 +277,7 @@ async def _aanswer_all(connection: psycopg.AsyncConnection[Any], schema: str) ->
 
 
 async def _aroll_back(connection: psycopg.AsyncConnection[Any]) -> None:
-    if not connection.closed:
+    if not connection.closed and not is_amid(connection):
         await connection.rollback()
 
 

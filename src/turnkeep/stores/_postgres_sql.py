@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import PipelineStatus, TransactionStatus
+from psycopg_pool import PoolClosed, PoolTimeout
 
 from turnkeep.errors import CorruptStoreError
 
@@ -223,3 +225,28 @@ def told(error: psycopg.Error) -> Exception:
             return ConnectionError(f"PostgreSQL: {error}")
         case _:
             return error
+
+
+def is_amid(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Whether answers are still to come: whoever waited for them was interrupted."""
+    pgconn = connection.pgconn
+    return (
+        pgconn.transaction_status == TransactionStatus.ACTIVE
+        or pgconn.pipeline_status != PipelineStatus.OFF
+    )
+
+
+def untaken(
+    store: object, error: psycopg.OperationalError, connections: int, timeout: float
+) -> Exception:
+    """What to raise where a pool gives no connection."""
+    if isinstance(error, PoolClosed):
+        return ValueError(f"{store!r} is closed")
+    if isinstance(error, PoolTimeout):
+        reason = (
+            f"PostgreSQL: none of the {connections} connections was free within "
+            f"{timeout:g} seconds, or none could be made: raise connections= or "
+            "timeout=, or look at the server"
+        )
+        return ConnectionError(reason)
+    return told(error)

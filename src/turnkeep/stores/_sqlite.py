@@ -7,12 +7,12 @@ from collections.abc import Generator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from threading import RLock
 from typing import Any, TypeVar
 
 from turnkeep.errors import CorruptStoreError
 
 from . import _sql_read
+from ._forks import Guard, keep
 from ._sql import APPEND, INSERT, Append, Query, Rows
 from ._sql_append import Heads
 from ._sql_check import check
@@ -41,7 +41,8 @@ class SqliteStore(SqlStore):
     Write-ahead log, `synchronous=FULL`: a write is on the disk when it returns, and
     readers never wait for writers. Several processes may use the file at once, on one
     machine; not over a network file system. One connection guarded by a lock: safe to
-    use from several threads, and opened again in a forked process.
+    use from several threads. Before the process forks it waits until no thread is
+    inside and closes the connection; parent and child open their own at the next use.
 
     Args:
         path:
@@ -59,11 +60,11 @@ class SqliteStore(SqlStore):
         self.path = Path(path)
         self._timeout = timeout
         self._told = Told(self.path)
-        self._lock = RLock()
+        self._guard = Guard(self._pause, self._renew)
         self._dialect = Sqlite()
         self._heads = Heads()
         self._alone = count(1)
-        self._pid = 0
+        self._refusal = ""
         self._connection: sqlite3.Connection | None = None
         self._connect()
 
@@ -74,17 +75,15 @@ class SqliteStore(SqlStore):
     # -- the connection ---------------------------------------------------------
 
     def _connect(self) -> sqlite3.Connection:
-        if self._connection is not None and self._pid == os.getpid():
-            return self._connection
-        if self._pid == os.getpid():
-            msg = f"{self!r} is closed"
+        if self._refusal:
+            msg = f"{self!r} {self._refusal}"
             raise ValueError(msg)
+        if self._connection is not None:
+            return self._connection
         fresh = not self.path.exists()
         if fresh:
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
-        # A connection must not cross a fork: the child opens its own.
-        self._pid = os.getpid()
         with self._told:
             made = sqlite3.connect(
                 self.path,
@@ -99,6 +98,26 @@ class SqliteStore(SqlStore):
                 raise
         self._connection = made
         return made
+
+    def _pause(self) -> bool:
+        """Close the connection before a fork; the next use opens another.
+
+        A child that inherits one believes that it holds the file's locks. When the
+        parent closes the file, its log is then deleted under the child's writes.
+        """
+        if self._connection is None:
+            return True
+        if self._connection.in_transaction:
+            return False
+        self._connection.close()
+        self._connection = None
+        return True
+
+    def _renew(self, paused: bool) -> None:
+        self._heads = Heads()
+        if not paused and not self._refusal:
+            keep(self._connection)
+            self._refusal = "was at work while this process forked: fork when it rests"
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         execute = connection.execute
@@ -157,7 +176,7 @@ class SqliteStore(SqlStore):
         return connection
 
     def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
-        with self._lock, self._told:
+        with self._guard.lock, self._told:
             connection = self._outermost()
             try:
                 connection.execute(begin)
@@ -170,7 +189,7 @@ class SqliteStore(SqlStore):
 
     def _append(self, one: Append) -> bool:
         # By hand: what drives an operation would cost as much as its statements.
-        with self._lock, self._told:
+        with self._guard.lock, self._told:
             connection = self._outermost()
             cursor = connection.cursor()
             execute = cursor.execute
@@ -201,7 +220,7 @@ class SqliteStore(SqlStore):
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`; rewrites the file, which takes its size again."""
         self._write(_sql_read.compact(self._dialect, conversation_id))
-        with self._lock, self._told:
+        with self._guard.lock, self._told:
             connection = self._connect()
             sql = "INSERT INTO search_index (search_index) VALUES ('optimize')"
             connection.execute(sql)
@@ -212,7 +231,7 @@ class SqliteStore(SqlStore):
         """See `Store.check`; SQLite's own checks come first."""
         damage: list[Damage] = []
         if conversation_id is None:
-            with self._lock:
+            with self._guard.lock:
                 damage += integrity(self._connect())
         try:
             damage += self._read(check(conversation_id))
@@ -224,10 +243,11 @@ class SqliteStore(SqlStore):
 
     def close(self) -> None:
         """Close the connection; nothing is lost if it is forgotten."""
-        with self._lock:
-            if self._connection is not None and self._pid == os.getpid():
+        with self._guard.lock:
+            if self._connection is not None:
                 self._connection.close()
             self._connection = None
+            self._refusal = self._refusal or "is closed"
 
 
 def _drive(cursor: sqlite3.Cursor, operation: Generator[Query, Rows, T]) -> T:
