@@ -204,7 +204,10 @@ def test_a_message_a_line_is_one_conversation(
     ("line", "words"),
     [
         ([user("x " * 99)], "Set --max-tokens to at least 107 @ line 2"),
-        ({"messages": [{"role": "wizard"}]}, "@ $, line 2"),
+        (
+            {"messages": [{"role": "wizard"}]},
+            "with --format to hear why @ $.messages[0], line 2",
+        ),
         ({"prompt": "x"}, "with the keys prompt"),
     ],
 )

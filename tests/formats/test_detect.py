@@ -153,6 +153,28 @@ def test_says_what_fits_no_format(value: Any, words: str) -> None:
         detect(value)
 
 
+@pytest.mark.parametrize(
+    ("value", "words", "path"),
+    [
+        ({"messages": [{"role": "robot"}]}, "openai says: role 'robot'", "[0]"),
+        ([PLAIN[0], {"role": "robot"}], "openai says: role 'robot'", "[1]"),
+        (
+            {"model": "claude-5", "messages": [{"role": "user"}]},
+            "keys model, messages; anthropic says: content is neither",
+            "[0]",
+        ),
+        ({"prompt": "x"}, "with the keys prompt; name the format", "$"),
+    ],
+)
+def test_says_which_entry_is_at_fault(value: Any, words: str, path: str) -> None:
+    """In the eyes of the format that the model speaks; the way to hear more is said."""
+    with pytest.raises(FormatError, match=words) as caught:
+        detect(value)
+
+    assert caught.value.path.endswith(path)
+    assert caught.value.reason.endswith("; name the format with format= to hear why")
+
+
 @given(value=json_values | st.lists(json_values))
 def test_any_value_has_a_format_or_is_refused(value: Any) -> None:
     """Nothing but a detection or a format error."""

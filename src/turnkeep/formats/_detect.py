@@ -56,11 +56,11 @@ def detect(value: Any, *, model: str | None = None) -> Detection:
     """
     found = {name: get_format(name).matches(value) for name in FORMATS}
     best = max((match.score for match in found.values()), default=0)
-    if best == 0:
-        raise FormatError(_nothing_fits(value), "$")
-    names = tuple(name for name, match in found.items() if match.score == best)
     model = model or _model_in(value)
     usual = format_of_model(model)
+    if best == 0:
+        raise _nothing_fits(value, usual, found[usual].reason)
+    names = tuple(name for name, match in found.items() if match.score == best)
     if len(names) == 1:
         return Detection(names[0], names, found[names[0]].reason)
     if not _same(value, [get_format(name) for name in names]):
@@ -79,19 +79,25 @@ def _model_in(value: Any) -> str | None:
     return model if isinstance(model, str) else None
 
 
-def _nothing_fits(value: Any) -> str:
+def _nothing_fits(value: Any, usual: str, why: str) -> FormatError:
+    """What *value* is, and what its *usual* format has against which entry of it."""
+    said, _, place = why.rpartition(" @ ")
+    # Without an index it is about the value as a whole, whose keys are named anyway.
+    entry = f"; {usual} says: {said}" if "[" in place else ""
+    path = place if entry else "$"
+    more = "; name the format with format= to hear why"
+    kind = ""
     if isinstance(value, (list, tuple)):
         first = value[0] if value else None
         keys = f" with the keys {', '.join(map(str, first))}" if _keyed(first) else ""
-        return (
-            f"no format fits this list; its first entry is {type(first).__name__}{keys}"
-        )
-    if _keyed(value):
-        keys = ", ".join(map(str, value))
-        return f"no format fits an object with the keys {keys}"
-    return (
-        f"a list of messages or a request body is expected, got {type(value).__name__}"
-    )
+        kind = f"this list; its first entry is {type(first).__name__}{keys}"
+    elif _keyed(value):
+        kind = f"an object with the keys {', '.join(map(str, value))}"
+    if kind:
+        return FormatError(f"no format fits {kind}{entry}{more}", path)
+    got = type(value).__name__
+    reason = f"a list of messages or a request body is expected, got {got}"
+    return FormatError(reason, "$")
 
 
 def _keyed(value: Any) -> TypeGuard[dict[Any, Any]]:
