@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from threading import Timer
-from types import FrameType
 from typing import Any
 
 import pytest
 
+from tests.stores.keeping import Alarm, alarm
 from turnkeep import Message, ToolCall
 from turnkeep.errors import CorruptStoreError
 from turnkeep.stores import CallRecord, Change, Delta, SqliteStore
@@ -96,6 +95,35 @@ def test_the_file_is_private_and_durable(tmp_path: Path) -> None:
             "makes no call number 5",
         ),
         ("UPDATE states SET body = '[]'", "an object expected"),
+        ("DELETE FROM links", "step 2 needs row 4, and no link says so"),
+        ("INSERT INTO links VALUES (1, 1, 0)", "a link says that step 1 needs row 0"),
+        (
+            "UPDATE messages SET kind = 0 WHERE seq = 1",
+            "to step 1, turn 1, kind 1",
+        ),
+        (
+            "UPDATE conversations SET tokens = 7",
+            "7 tokens are filed; the",
+        ),
+        ("UPDATE messages SET tokens = 7 WHERE seq = 1", "the messages have 7"),
+        (
+            "UPDATE conversations SET messages = 9",
+            "9 messages were written",
+        ),
+        (
+            "UPDATE conversations SET progress = replace(progress, '[3,', '[1,')",
+            "is filed as [1,3,3,-1,[]]; the messages lead to [3,3,3,-1,[]]",
+        ),
+        ("UPDATE conversations SET version = 0", "in a conversation at version 0"),
+        ("UPDATE conversations SET version = 0", "version 1, of a conversation at"),
+        ("UPDATE messages SET version = 9 WHERE seq = 1", "it is of version 9"),
+        ("UPDATE messages SET version = 0 WHERE seq = 1", "behind one of version 1"),
+        ("UPDATE conversations SET floor = 9", "told from version 9 on, of 1"),
+        ("INSERT INTO waiting VALUES (1, 99)", "wait from row 99 on"),
+        ("UPDATE calls SET state = NULL", "it says ['a', 0, 'resolved', None]"),
+        ("UPDATE calls SET expires_at = 'x'", "filed as ['a', 0, 'resolved', 'x']"),
+        ("UPDATE calls SET position = 7", "filed as ['a', 7, 'resolved', None]"),
+        ("UPDATE calls SET version = 9", "version 9, of a conversation at version 1"),
         ("UPDATE states SET body = '{'", "not JSON"),
     ],
 )
@@ -112,6 +140,26 @@ def test_damage_is_found(tmp_path: Path, statement: str, reason: str) -> None:
         assert any(reason in damage.reason for damage in found), found
         assert {damage.conversation for damage in found} == {"chat"}
         assert not any(damage.recovered for damage in found)
+
+
+def test_a_number_that_is_filed_too_low_is_found(tmp_path: Path) -> None:
+    """The next message would get an id that is taken."""
+    path = tmp_path / "chats.db"
+    with started(path) as store:
+        store.write("chat", user("msg-7"), expected=1)
+        assert store.check() == ()
+        alter(path, "UPDATE conversations SET serial = 3")
+        [damage] = store.check("chat")
+        assert damage.reason == "msg-7 is there; the highest is filed as 3"
+
+
+def test_waiting_for_no_conversation_is_found(tmp_path: Path) -> None:
+    """As messages of none are."""
+    path = tmp_path / "chats.db"
+    with started(path) as store:
+        alter(path, "INSERT INTO waiting VALUES (77, 0)")
+        reasons = [damage.reason for damage in store.check()]
+        assert "row 0 is of conversation number 77, which is not there" in reasons
 
 
 @pytest.mark.parametrize(
@@ -261,26 +309,6 @@ def test_opening_where_nothing_can_be_made(tmp_path: Path) -> None:
         SqliteStore(tmp_path / "nowhere" / "chats.db")
     with pytest.raises(OSError, match="cannot be opened"):
         SqliteStore(tmp_path)
-
-
-class Alarm(BaseException):
-    """What the handler of a signal raises."""
-
-
-@contextmanager
-def alarm(seconds: float) -> Iterator[None]:
-    """Raise `Alarm` inside, after a while, wherever the program is then."""
-
-    def ring(_number: int, _frame: FrameType | None) -> None:
-        raise Alarm
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize(

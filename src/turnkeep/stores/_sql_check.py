@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+
+import attrs
 
 from turnkeep.errors import CorruptStoreError, UnknownConversationError
 from turnkeep.model import Message
 from turnkeep.turns import entry_of
 
-from ._progress import Progress
-from ._sql import Query, Rows, all_rows, decoded, head, state_of
-from ._sql_read import calls_of
+from ._codec import load_call, stamp
+from ._progress import Placed, Progress
+from ._sql import Head, Query, Rows, all_rows, decoded, head, state_of
 from ._tail import RawRow
-from ._values import (
-    Damage,
-)
+from ._values import Damage, serial_of
 
 
 def check(
@@ -34,6 +34,11 @@ def check(
     )
     reason = "row {} is of conversation number {}, which is not there"
     damage += [Damage(None, "messages", reason.format(seq, n)) for n, seq in strays]
+    waits = yield Query(
+        "SELECT conversation, seq FROM waiting w WHERE NOT EXISTS (SELECT 1"
+        " FROM conversations v WHERE v.n = w.conversation) ORDER BY conversation"
+    )
+    damage += [Damage(None, "waiting", reason.format(seq, n)) for n, seq in waits]
     return tuple(damage)
 
 
@@ -44,70 +49,171 @@ def _check_one(conversation_id: str) -> Generator[Query, Rows, list[Damage]]:
         raise
     except CorruptStoreError as error:
         return [Damage(conversation_id, "conversations", error.reason)]
-    damage: list[Damage] = []
     rows = yield from all_rows(found.n)
-    messages = _messages(conversation_id, rows, damage)
-    if len(rows) != found.messages:
-        reason = f"{found.messages} messages were written, {len(rows)} are there"
-        damage.append(Damage(conversation_id, "messages", reason))
-    if rows and rows[-1].seq >= found.next_seq:
-        reason = f"message {rows[-1].id!r} stands behind the end of the conversation"
-        damage.append(Damage(conversation_id, f"messages, row {rows[-1].seq}", reason))
+    links = yield Query(
+        "SELECT step, seq FROM links WHERE conversation = ? ORDER BY step, seq",
+        (found.n,),
+    )
+    one = _One(found, rows)
+    one.figures()
+    messages = one.messages()
     if len(messages) == len(rows):
-        damage += _places(conversation_id, rows, messages, found.progress)
+        one.places(messages, {(step, seq) for step, seq in links})
+    yield from one.versions()
+    yield from one.calls({m.id: len(m.tool_calls) for m in messages})
     try:
-        calls = yield from calls_of(found)
         yield from state_of(found.n, conversation_id)
     except CorruptStoreError as error:
-        damage.append(Damage(conversation_id, "calls, states", error.reason))
-        return damage
-    made = {message.id: len(message.tool_calls) for message in messages}
-    for call in calls:
-        if call.position >= made.get(call.message, 0):
-            reason = f"message {call.message!r} makes no call number {call.position}"
-            damage.append(Damage(conversation_id, "calls", reason))
-    return damage
+        one.note("states", error.reason)
+    return one.damage
 
 
-def _messages(
-    conversation_id: str, rows: Sequence[RawRow], damage: list[Damage]
-) -> list[Message]:
-    messages: list[Message] = []
-    for row in rows:
-        try:
-            messages.append(decoded(row, conversation_id).message)
-        except CorruptStoreError as error:
-            where = f"messages, row {row.seq}"
-            damage.append(Damage(conversation_id, where, str(error)))
-    return messages
+class _One:
+    """One conversation's damage, as far as it has been found."""
 
+    def __init__(self, found: Head, rows: Sequence[RawRow]) -> None:
+        self.found = found
+        self.rows = rows
+        self.damage: list[Damage] = []
 
-def _places(
-    conversation_id: str,
-    rows: Sequence[RawRow],
-    messages: Sequence[Message],
-    progress: Progress,
-) -> list[Damage]:
-    """Whether steps, turns and open calls are those that the messages say."""
-    entries = [
-        (row.seq, entry_of(message))
-        for row, message in zip(rows, messages, strict=True)
-    ]
-    placed, after = Progress().advance(entries)
-    damage = [
-        Damage(
-            conversation_id,
-            f"messages, row {row.seq}",
-            f"message {row.id!r} is filed under step {row.step}, turn {row.turn}; it "
-            f"belongs to step {place.step}, turn {place.turn}",
+    def note(self, where: str, reason: str) -> None:
+        self.damage.append(Damage(self.found.id, where, reason))
+
+    def figures(self) -> None:
+        """Whether the conversation's own row counts what is there."""
+        found, rows = self.found, self.rows
+        if len(rows) != found.messages:
+            reason = f"{found.messages} messages were written, {len(rows)} are there"
+            self.note("messages", reason)
+        tokens = sum(max(row.tokens, 0) for row in rows)
+        if tokens != found.tokens:
+            reason = f"{found.tokens} tokens are filed; the messages have {tokens}"
+            self.note("conversations", reason)
+        serial = max((serial_of(row.id) for row in rows), default=0)
+        if serial > found.serial:
+            reason = f"msg-{serial} is there; the highest is filed as {found.serial}"
+            self.note("conversations", reason)
+        if rows and rows[-1].seq >= found.next_seq:
+            last = rows[-1]
+            reason = f"message {last.id!r} stands behind the end of the conversation"
+            self.note(f"messages, row {last.seq}", reason)
+
+    def messages(self) -> list[Message]:
+        """Those that can be read."""
+        messages: list[Message] = []
+        for row in self.rows:
+            try:
+                messages.append(decoded(row, self.found.id).message)
+            except CorruptStoreError as error:
+                self.note(f"messages, row {row.seq}", str(error))
+        return messages
+
+    def places(self, messages: Sequence[Message], links: set[tuple[int, int]]) -> None:
+        """Whether steps, turns, links and open calls are those of the messages."""
+        entries = [
+            (row.seq, entry_of(message))
+            for row, message in zip(self.rows, messages, strict=True)
+        ]
+        placed, after = Progress().advance(entries)
+        for place, row in zip(placed, self.rows, strict=True):
+            if (place.kind, place.step, place.turn) != (row.kind, row.step, row.turn):
+                reason = (
+                    f"message {row.id!r} is filed under {_filed(row)}; it belongs to "
+                    f"{_filed(place)}"
+                )
+                self.note(f"messages, row {row.seq}", reason)
+        needed = {(step, place.seq) for place in placed for step in place.links}
+        for step, seq in sorted(needed - links):
+            reason = f"step {step} needs row {seq}, and no link says so"
+            self.note("links", reason)
+        for step, seq in sorted(links - needed):
+            reason = f"a link says that step {step} needs row {seq}, which it does not"
+            self.note("links", reason)
+        self._end(after)
+
+    def _end(self, after: Progress) -> None:
+        before = self.found.progress
+        if after.open != before.open:
+            reason = (
+                f"{len(before.open)} calls are filed as open{_listed(before)}; the "
+                f"messages leave {len(after.open)} open{_listed(after)}"
+            )
+            self.note("conversations", reason)
+        ends = [attrs.evolve(each, open=()).text() for each in (before, after)]
+        if ends[0] != ends[1]:
+            reason = (
+                f"the end (turn, step, its turn, run) is filed as {ends[0]}; the "
+                f"messages lead to {ends[1]}"
+            )
+            self.note("conversations", reason)
+
+    def versions(self) -> Generator[Query, Rows, None]:
+        """Whether nothing is newer than the conversation, or out of order."""
+        found = self.found
+        if not 0 <= found.floor <= found.version:
+            reason = (
+                f"changes are told from version {found.floor} on, of {found.version}"
+            )
+            self.note("conversations", reason)
+        rows = yield Query(
+            "SELECT seq, version FROM messages WHERE conversation = ? ORDER BY seq",
+            (found.n,),
         )
-        for place, row in zip(placed, rows, strict=True)
-        if (place.kind, place.step, place.turn) != (row.kind, row.step, row.turn)
-    ]
-    if after.open != progress.open:
-        reason = (
-            f"{len(progress.open)} calls are filed as open; the messages leave "
-            f"{len(after.open)} open"
+        newest = 0
+        for seq, version in rows:
+            if not newest <= version <= found.version:
+                reason = (
+                    f"it is of version {version}, behind one of version {newest}, in a "
+                    f"conversation at version {found.version}"
+                )
+                self.note(f"messages, row {seq}", reason)
+            newest = max(newest, version)
+        for table in ("calls", "changes"):
+            [(last,)] = yield Query(
+                f"SELECT max(version) FROM {table} WHERE conversation = ?",  # noqa: S608
+                (found.n,),
+            )
+            if last is not None and last > found.version:
+                reason = f"version {last}, of a conversation at version {found.version}"
+                self.note(table, reason)
+        waits = yield Query(
+            "SELECT seq FROM waiting WHERE conversation = ?", (found.n,)
         )
-        damage.append(Damage(conversation_id, "conversations", reason))
-    return damage
+        for (seq,) in waits:
+            if not 0 <= seq < found.next_seq:
+                reason = f"messages wait from row {seq} on, which is not there"
+                self.note("waiting", reason)
+
+    def calls(self, made: Mapping[str | None, int]) -> Generator[Query, Rows, None]:
+        """Whether what is known about calls is theirs, and filed as it says."""
+        rows = yield Query(
+            "SELECT message_id, position, state, expires_at, body FROM calls"
+            " WHERE conversation = ? ORDER BY message_id, position",
+            (self.found.n,),
+        )
+        for *columns, body in rows:
+            where = f"calls, {columns[0]!r}, {columns[1]}"
+            try:
+                call = load_call(body, where)
+            except CorruptStoreError as error:
+                self.note(where, error.reason)
+                continue
+            if call.position >= made.get(call.message, 0):
+                reason = (
+                    f"message {call.message!r} makes no call number {call.position}"
+                )
+                self.note(where, reason)
+            expires = stamp(call.expires_at) if call.expires_at else None
+            said = [call.message, call.position, call.state, expires]
+            if said != columns:
+                reason = f"it is filed as {columns}; it says {said}"
+                self.note(where, reason)
+
+
+def _filed(place: Placed | RawRow) -> str:
+    return f"step {place.step}, turn {place.turn}, kind {place.kind}"
+
+
+def _listed(progress: Progress) -> str:
+    calls = ", ".join(f"{place.id!r} of row {place.seq}" for place in progress.open)
+    return f" ({calls})" if calls else ""
