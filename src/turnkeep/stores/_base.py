@@ -42,6 +42,7 @@ class Store(Protocol):
             ConflictError: Somebody else wrote first; nothing is written.
             DuplicateIdError: A new message's id is taken; nothing is written.
             UnknownMessageError: A message to change is absent; nothing is written.
+            FormatError: No store can keep an id or a name; nothing is written.
         """
         ...
 
@@ -110,7 +111,11 @@ class Store(Protocol):
     def search(
         self, query: str, *, conversation_id: str | None = None, limit: int = 20
     ) -> tuple[Hit, ...]:
-        """Messages that hold every word of *query*, the newest first."""
+        """Messages that hold every word of *query*, the newest first; *limit* at most.
+
+        Raises:
+            ValueError: *limit* is negative.
+        """
         ...
 
     def due(self, now: datetime) -> tuple[tuple[str, CallRecord], ...]:

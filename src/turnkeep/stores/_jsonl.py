@@ -35,7 +35,9 @@ from ._values import (
     Info,
     Row,
     Snapshot,
+    check_names,
     checked_id,
+    checked_limit,
     is_id,
     unknown,
 )
@@ -206,7 +208,7 @@ class JsonlStore:
                 raise ConflictError(
                     conversation_id, 0, self._log(conversation_id).replica.version
                 )
-            _check_sizes(change)
+            _check_kept(change)
             moment = stamp(now())
             replica = Replica(conversation_id, moment)
             replica.apply(change, moment)
@@ -235,7 +237,7 @@ class JsonlStore:
 
     def _commit(self, log: Log, handle: int, change: Change) -> int:
         log.replica.validate(change)
-        _check_sizes(change)
+        _check_kept(change)
         moment = now()
         self._append(log, handle, record_of(change, log.replica.version + 1, moment))
         log.catch_up()
@@ -347,17 +349,19 @@ class JsonlStore:
         self, *, contains: str = "", limit: int | None = None
     ) -> tuple[Info, ...]:
         """See `Store.conversations`; costs all that are not in memory."""
+        most = None if limit is None else checked_limit(limit)
         with self._entered():
             found = [_info(log) for log in self._every() if contains in log.replica.id]
         found.sort(key=lambda info: info.id)
         found.sort(key=lambda info: info.updated_at, reverse=True)
-        return tuple(found[:limit])
+        return tuple(found[:most])
 
     def search(
         self, query: str, *, conversation_id: str | None = None, limit: int = 20
     ) -> tuple[Hit, ...]:
         """See `Store.search`; there is no index: costs everything that is searched."""
-        wanted = set(split(query))
+        limit = checked_limit(limit)
+        wanted = set(split(query)) if limit else set()
         hits: list[Hit] = []
         with self._entered():
             if conversation_id is not None:
@@ -459,6 +463,7 @@ def _info(log: Log) -> Info:
     )
 
 
-def _check_sizes(change: Change) -> None:
+def _check_kept(change: Change) -> None:
+    check_names(change)
     for row in (*change.append, *change.replace):
         check_size(row.message.id, len(dumps(fields_of(row.message))))

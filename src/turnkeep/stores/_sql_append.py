@@ -18,7 +18,7 @@ from turnkeep.turns import entry_of
 
 from ._codec import dump_body, now, scope_of, stamp
 from ._sql import Append, Head
-from ._values import Change, Row, is_id, serial_of
+from ._values import Change, Row, is_id, is_name, serial_of
 
 KNOWN: Final = 64
 """Conversations whose ends a store remembers."""
@@ -61,6 +61,8 @@ class Heads:
 def _append(before: Head, row: Row) -> Append | None:
     message = row.message
     if message.id is None or not is_id(message.id):
+        return None
+    if row.counter is not None and not is_name(row.counter):
         return None
     try:
         body = dump_body(message)

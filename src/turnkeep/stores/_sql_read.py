@@ -51,6 +51,8 @@ from ._values import (
     Info,
     Row,
     Snapshot,
+    checked_limit,
+    is_id,
 )
 from ._words import split, words_of
 
@@ -237,13 +239,16 @@ def conversations(
     dialect: Dialect, contains: str, limit: int | None
 ) -> Generator[Query, Rows, tuple[Info, ...]]:
     """The conversations, the last changed one first."""
+    most = checked_limit(2**62 if limit is None else limit)
+    if contains and not is_id(contains):
+        return ()
     where, values = "", []
     if contains:
         where, values = f" WHERE {dialect.position}(id, ?) > 0", [contains]
     rows = yield Query(
         "SELECT id, version, messages, tokens, progress, created_at, updated_at"  # noqa: S608
         f" FROM conversations{where} ORDER BY updated_at DESC, id LIMIT ?",
-        (*values, 2**62 if limit is None else limit),
+        (*values, most),
     )
     return tuple(
         Info(
@@ -263,6 +268,7 @@ def search(
     dialect: Dialect, query: str, conversation_id: str | None, limit: int
 ) -> Generator[Query, Rows, tuple[Hit, ...]]:
     """Messages that hold every word, the newest first."""
+    limit = checked_limit(limit)
     n = None
     if conversation_id is not None:
         n = (yield from head(conversation_id)).n

@@ -33,6 +33,7 @@ from ._values import (
     Change,
     Pin,
     Row,
+    check_names,
     checked_id,
     is_id,
     serial_of,
@@ -59,6 +60,7 @@ class Writer:
     def run(self) -> Generator[Query, Rows, Head]:
         """Make the change; returns how the conversation is then."""
         change = self.change
+        check_names(change)
         yield from self._remove(change.remove)
         yield from self._replace(change.replace)
         yield from self._pin(change.pins)
@@ -336,6 +338,9 @@ def write(
 
 def changed_ids(before: Head, since: int) -> Generator[Query, Rows, tuple[str, ...]]:
     """Ids of messages that came, changed or went since a version, each once."""
+    if since >= before.version:
+        return ()
+    since = max(since, 0)
     fresh = yield Query(NEW_ROWS.format("id"), (before.n, before.n, since))
     others = yield Query(
         "SELECT message_id FROM changes WHERE conversation = ? AND version > ?"

@@ -185,7 +185,42 @@ class Damage:
 
 def is_id(value: str) -> bool:
     """Whether every store can keep *value* as an id: see `checked_id`."""
-    return 0 < len(value) <= MAX_ID and "\0" not in value and not _HALF.search(value)
+    return 0 < len(value) <= MAX_ID and is_name(value)
+
+
+def is_name(value: str) -> bool:
+    """Whether databases keep *value* as it is: no NUL, no lone surrogate."""
+    return "\0" not in value and not _HALF.search(value)
+
+
+def check_names(change: Change) -> None:
+    """Refuse names beside messages that not every store can keep.
+
+    Raises:
+        FormatError: The name of a counter or a call's state holds NUL or half a
+            character (a lone surrogate).
+    """
+    names = {row.counter for row in (*change.append, *change.replace)}
+    names.update(call.state for call in change.calls)
+    for name in names:
+        if name is not None and not is_name(name):
+            reason = (
+                f"name {name[:60]!r} cannot be stored: names of counters and states "
+                "have no NUL and no lone surrogate"
+            )
+            raise FormatError(reason)
+
+
+def checked_limit(limit: int) -> int:
+    """*limit*, as a number that databases take.
+
+    Raises:
+        ValueError: It is negative.
+    """
+    if limit < 0:
+        msg = f"limit must be 0 or more, not {limit}"
+        raise ValueError(msg)
+    return min(limit, 2**62)
 
 
 def checked_id(value: str, what: Literal["conversation", "message"]) -> str:
