@@ -136,3 +136,18 @@ def test_reports_add_up_only_under_the_same_terms() -> None:
         total([one, replay(chat(), {"a": DEFAULT}, Budget(200))])
     with pytest.raises(ValueError, match="no report"):
         total([])
+
+
+def test_a_chat_without_tools_has_nothing_to_keep(tmp_path: Path) -> None:
+    """A share of nothing is a dash, for people; programs see that it is of none."""
+    file, html = save(tmp_path / "chat.json", chat(12)), tmp_path / "x.html"
+
+    shown = run("replay", file, "-n", "400", "-s", "default", "--html", html)
+    told = json.loads(run("replay", file, "-n", "400", "--json").stdout)
+
+    (row,) = [line for line in shown.stdout.splitlines() if line[:8] == "default "]
+    assert row.split()[-2:] == ["-", "-"]
+    assert "no call took an id, path or value" in shown.stdout
+    assert "whole: of" not in shown.stdout
+    assert html.read_text().count("<td>-</td><td>-</td></tr>") == 3
+    assert {(o["referents"], o["steps"]) for o in told["strategies"]} == {(0, 0)}

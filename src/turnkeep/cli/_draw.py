@@ -29,6 +29,15 @@ Segment: TypeAlias = tuple[str, str, int]
 """A part of a bar: kind (a key of `COLOURS`), fate and tokens."""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "message"), counted(1_200, "message")
+    ('1 message', '1,200 messages')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 @attrs.frozen
 class Glyphs:
     """The characters that pictures are drawn with."""

@@ -5,6 +5,8 @@ from html import escape
 
 from turnkeep.replay import FULL, Outcome, Report
 
+from ._draw import counted
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem;
   padding: 0 1rem; color: #1b1f24; background: #fff; }
@@ -51,9 +53,9 @@ def page(names: Sequence[str], report: Report) -> str:
 <title>turnkeep replay: {escape(title)}</title>
 <style>{_STYLE}</style>
 <h1>{escape(title)}</h1>
-<p>{report.calls:,} calls, {report.tokens:,} tokens; windows of {report.limit:,} tokens,
-cut down to {report.target:,}; a cached token costs {report.prices.read:g}, a written
-one {report.prices.write:g} of a plain one.</p>
+<p>{counted(report.calls, "call")}, {counted(report.tokens, "token")};
+windows of {report.limit:,} tokens, cut down to {report.target:,}; a cached token
+costs {report.prices.read:g}, a written one {report.prices.write:g} of a plain one.</p>
 <table>
 <thead><tr>{heads}</tr></thead>
 <tbody>
@@ -61,10 +63,18 @@ one {report.prices.write:g} of a plain one.</p>
 </tbody>
 </table>
 <p class="note">Referents are the ids, paths, names and values that a call took from an
-earlier result: {first.referents:,} in {first.steps:,} calls.</p>
+earlier result: {first.referents:,} in {counted(first.steps, "call")}.</p>
 {charts}
 </html>
 """
+
+
+def shares(outcome: Outcome) -> tuple[str, str]:
+    """How much was kept, and whole; a dash where there was nothing to keep."""
+    return (
+        f"{outcome.kept:.1%}" if outcome.referents else "-",
+        f"{outcome.whole:.1%}" if outcome.steps else "-",
+    )
 
 
 def _row(outcome: Outcome) -> str:
@@ -74,8 +84,7 @@ def _row(outcome: Outcome) -> str:
         f"{outcome.cached:.1%}",
         f"{outcome.breaks:,}",
         f"{outcome.largest:,}",
-        f"{outcome.kept:.1%}",
-        f"{outcome.whole:.1%}",
+        *shares(outcome),
     )
     figures = "".join(f"<td>{cell}</td>" for cell in cells)
     return f"<tr><td>{escape(outcome.name)}</td>{figures}</tr>"

@@ -14,11 +14,11 @@ from turnkeep.replay import FULL, SLIDING, Outcome, Report, total
 from turnkeep.replay import replay as replay_session
 
 from . import _options as options
-from ._draw import ASCII, Glyphs, fit_text, glyphs_for, stdout_console
+from ._draw import ASCII, Glyphs, counted, fit_text, glyphs_for, stdout_console
 from ._files import UsageError, check_output, read, write
 from ._guard import guarded
 from ._json import dumps
-from ._replay_html import page
+from ._replay_html import page, shares
 from ._request import load
 
 PRICES: Mapping[str, Prices] = {
@@ -180,7 +180,8 @@ def _lines(
     prices = report.prices
     yield Text.assemble(
         (fit_text(title, width, glyphs), "bold"),
-        f" {glyphs.dot} {report.calls:,} calls {glyphs.dot} {report.tokens:,} tokens "
+        f" {glyphs.dot} {counted(report.calls, 'call')} {glyphs.dot} "
+        f"{counted(report.tokens, 'token')} "
         f"{glyphs.dot} windows of {report.limit:,}, cut to {report.target:,} "
         f"{glyphs.dot} cache reads {prices.read:g}, writes {prices.write:g}",
     )
@@ -201,15 +202,22 @@ def _lines(
         yield Text(spark(outcome.windows, largest, width, glyphs), "cyan")
     yield Text()
     steps, referents = report.outcomes[0].steps, report.outcomes[0].referents
-    yield Text(
-        f"kept: of {referents:,} ids, paths and values that calls took from earlier "
-        f"results, those still in the window;",
-        "dim",
-    )
-    yield Text(f"whole: of {steps:,} calls that took any, those that had all", "dim")
+    yield from (Text(line, "dim") for line in _meaning(referents, steps))
     over = {o.name: o.over for o in report.outcomes[1:] if o.over}
     for name, calls in over.items():
-        yield Text(f"{calls:,} calls did not fit under {name}", "yellow")
+        yield Text(f"{counted(calls, 'call')} did not fit under {name}", "yellow")
+
+
+def _meaning(referents: int, steps: int) -> Iterator[str]:
+    """What the last two columns say."""
+    if not referents:
+        yield "kept, whole: no call took an id, path or value from an earlier result"
+        return
+    yield (
+        f"kept: of {referents:,} ids, paths and values that calls took from "
+        "earlier results, those still in the window;"
+    )
+    yield f"whole: of {counted(steps, 'call')} that took any, those that had all"
 
 
 _WIDTHS = (8, 11, 8, 8, 10, 7, 7)
@@ -222,8 +230,7 @@ def _figures(outcome: Outcome) -> str:
         f"{outcome.cached:.0%}",
         f"{outcome.breaks:,}",
         f"{outcome.largest:,}",
-        f"{outcome.kept:.1%}",
-        f"{outcome.whole:.1%}",
+        *shares(outcome),
     )
     return "".join(f"{cell:>{size}}" for cell, size in zip(cells, _WIDTHS, strict=True))
 
