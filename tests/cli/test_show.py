@@ -338,3 +338,16 @@ def test_nothing_can_be_picked_from_nothing() -> None:
     assert "no turn 1; there are none" in turn.stderr
     assert "no turn uses the tool 'f'; none is used" in tool.stderr
     assert "no turn 0; there are 1 to 2" in late.stderr
+
+
+def test_one_is_said_as_one() -> None:
+    """A message, a turn; nothing kept has no causes behind it."""
+    one = json.dumps([{"role": "user", "content": "hi"}])
+
+    shown = run("show", "-", stdin=one)
+    rest = run("show", "-", "--turn", "1", stdin=json.dumps(chat(1)[1:]))
+    nothing = run("show", "-", "-n", "100", "--format", "openai", stdin="[]")
+
+    assert " 1 message · 1 turn · " in shown.stdout
+    assert "… 1 more turn\n" in rest.stdout
+    assert "0 messages\n" in nothing.stdout

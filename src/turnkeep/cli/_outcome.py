@@ -11,7 +11,7 @@ from rich.text import Text
 from turnkeep.plans import Decisions, Inserted, Plan
 from turnkeep.tokens import RequestCounter
 
-from ._draw import Glyphs
+from ._draw import Glyphs, counted
 
 _NAMED = 3
 """How many ids to name before it gets long."""
@@ -84,7 +84,7 @@ def _line(verb: str, decisions: Decisions, style: str, glyphs: Glyphs) -> Text:
     )
     text = Text()
     text.append(f"{verb:<6}", style)
-    size = len(decisions)
     text.append(f"{sum(tokens.values()):>8,} tokens  ")
-    text.append(f"{size:,} message{'' if size == 1 else 's'}: {causes}", "")
+    text.append(counted(len(decisions), "message"))
+    text.append(f": {causes}" if causes else "")
     return text

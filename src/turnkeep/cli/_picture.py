@@ -12,7 +12,7 @@ from rich.text import Text
 from turnkeep.model import Role
 from turnkeep.report._survey import DROP, EDIT, KEEP, SPEAKERS, Entry, Survey
 
-from ._draw import Glyphs, Segment, bar, fit_text, legend
+from ._draw import Glyphs, Segment, bar, counted, fit_text, legend
 
 _COLUMNS = 23
 """Cells in front of the bars: number, tokens, steps and marks."""
@@ -193,7 +193,7 @@ def picture(
                 if of_interest(members):
                     yield painter.step(f".{step}", members)
     if skipped:
-        yield Text(f"     {glyphs.ellipsis} {skipped} more turns", "dim")
+        yield Text(f"     {glyphs.ellipsis} {counted(skipped, 'more turn')}", "dim")
 
 
 def _border(survey: Survey, turns: Sequence[Sequence[Entry]], limit: int) -> int | None:

@@ -13,7 +13,7 @@ from turnkeep.errors import Violation
 from turnkeep.profiles import PROFILES, Profile, get_profile
 
 from . import _options as options
-from ._draw import stdout_console
+from ._draw import counted, stdout_console
 from ._files import UsageError, read, read_one
 from ._guard import guarded
 from ._json import dumps
@@ -114,8 +114,7 @@ def _print(
     if not found:
         console.print(Text(f"{name}: would be accepted"), soft_wrap=True)
         return
-    count = f"{len(found)} violation{'s' * (len(found) != 1)}"
-    console.print(Text(f"{name}: {count}"), soft_wrap=True)
+    console.print(Text(f"{name}: {counted(len(found), 'violation')}"), soft_wrap=True)
     for violation in found:
         kind = "" if violation.hard else " (soft)"
         head = Text.assemble(

@@ -14,7 +14,7 @@ from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
 from ._counted import Measured, Streamed
-from ._draw import Glyphs, bar, fit_text, glyphs_for, stdout_console
+from ._draw import Glyphs, bar, counted, fit_text, glyphs_for, stdout_console
 from ._files import read
 from ._guard import guarded
 from ._json import dumps
@@ -113,11 +113,11 @@ def _print_one(
     name = fit_text(one.name, console.width, glyphs)
     title = Text.assemble(
         (name, "bold"),
-        f" {glyphs.dot} {one.formats} {glyphs.dot} {one.total:,} tokens "
+        f" {glyphs.dot} {one.formats} {glyphs.dot} {counted(one.total, 'token')} "
         f"({accuracy(one)})",
     )
     if isinstance(one, Streamed) and one.conversations is not None:
-        title.append(f" {glyphs.dot} {one.conversations:,} conversations")
+        title.append(f" {glyphs.dot} {counted(one.conversations, 'conversation')}")
     console.print(title, soft_wrap=True)
     console.print()
     for line in _lines(shares[:top], one.total, by, console.width, glyphs):

@@ -13,7 +13,7 @@ from turnkeep.report import Change, Diff, Kind, Survey, texts
 from turnkeep.report import diff as compare
 
 from . import _options as options
-from ._draw import Glyphs, fit_text, glyphs_for, stdout_console
+from ._draw import Glyphs, counted, fit_text, glyphs_for, stdout_console
 from ._files import read_one
 from ._guard import guarded
 from ._json import dumps
@@ -133,8 +133,8 @@ def _lines(
 def _collapsed(run: list[Change]) -> Iterator[Text]:
     if run:
         tokens = sum(change.tokens_after for change in run)
-        noun = "message" if len(run) == 1 else "messages"
-        yield Text(f"  {len(run):,} {noun} unchanged, {tokens:,} tokens", "dim")
+        said = f"{counted(len(run), 'message')} unchanged, {counted(tokens, 'token')}"
+        yield Text(f"  {said}", "dim")
 
 
 def _line(found: Diff, change: Change, width: int, glyphs: Glyphs) -> Text:

@@ -10,7 +10,7 @@ import typer
 from turnkeep.plans import plan_figures
 
 from . import _options as options
-from ._draw import glyphs_for, stderr_console
+from ._draw import counted, glyphs_for, stderr_console
 from ._files import STDIO, UsageError, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
@@ -209,6 +209,8 @@ def _fit_each(
         write(STDIO, dumps({"done": report.done, "skipped": lines}, indent=2))
         return
     console = stderr_console()
-    console.print(f"{report.done:,} conversations fitted, {len(skipped)} skipped")
+    console.print(
+        f"{counted(report.done, 'conversation')} fitted, {len(skipped)} skipped"
+    )
     for line, why in skipped[:20]:
         console.print(f"  line {line}: {why}", soft_wrap=True, markup=False)

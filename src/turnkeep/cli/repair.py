@@ -11,7 +11,7 @@ from turnkeep.errors import UnknownCallError
 from turnkeep.profiles import Change, RepairReport
 
 from . import _options as options
-from ._draw import stderr_console
+from ._draw import counted, stderr_console
 from ._files import STDIO, UsageError, check_output, encode, read_one, write
 from ._guard import guarded
 from ._json import dumps
@@ -85,7 +85,7 @@ def repair(
         write(output, encode(source, mended))
     console = stderr_console()
     count = len(report.changes)
-    what = f"{count} change{'s' * (count != 1)}" if count else "nothing to mend"
+    what = counted(count, "change") if count else "nothing to mend"
     console.print(f"{source.name}: {what}", highlight=False, markup=False)
     for change in report.changes[:20]:
         console.print(f"  {change}", soft_wrap=True, highlight=False, markup=False)

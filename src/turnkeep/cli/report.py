@@ -14,6 +14,7 @@ from turnkeep.replay import Report, replay
 from turnkeep.report import Study, figures, page, play
 
 from . import _options as options
+from ._draw import counted
 from ._files import STDIO, check_output, read_one, write
 from ._guard import DOES_NOT_FIT, guarded
 from ._json import dumps
@@ -115,8 +116,8 @@ def report(
                 "" if study.plan is None else f", {len(study.plan.dropped):,} dropped"
             )
             print(
-                f"{path}: {len(survey.entries):,} messages, {survey.total:,} tokens"
-                f"{went}",
+                f"{path}: {counted(len(survey.entries), 'message')}, "
+                f"{counted(survey.total, 'token')}{went}",
                 file=sys.stderr,
             )
     if as_json:

@@ -17,7 +17,7 @@ from turnkeep.plans import Plan, plan_figures
 from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
-from ._draw import Glyphs, fit_text, glyphs_for, stdout_console
+from ._draw import Glyphs, counted, fit_text, glyphs_for, stdout_console
 from ._files import UsageError, read_one
 from ._guard import guarded
 from ._json import dumps
@@ -233,9 +233,9 @@ def _lines(
 def _title(request: Request, survey: Survey, glyphs: Glyphs, width: int) -> Text:
     facts = [
         request.format.name,
-        f"{len(survey.entries):,} messages",
-        f"{survey.turns:,} turns",
-        f"{survey.total:,} tokens ({accuracy(survey)})",
+        counted(len(survey.entries), "message"),
+        counted(survey.turns, "turn"),
+        f"{counted(survey.total, 'token')} ({accuracy(survey)})",
     ]
     name = fit_text(request.source.name, width, glyphs)
     separator = f" {glyphs.dot} "

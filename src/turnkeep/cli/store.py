@@ -12,7 +12,7 @@ from turnkeep.errors import ConflictError
 from turnkeep.stores import Info, changes_of, document_of
 
 from . import _options as options
-from ._draw import glyphs_for, stdout_console
+from ._draw import counted, glyphs_for, stdout_console
 from ._files import UsageError, check_output, read, write
 from ._guard import guarded, plain
 from ._json import dumps
@@ -67,7 +67,8 @@ def _line(info: Info) -> Text:
     calls = f", {info.open_calls} open" if info.open_calls else ""
     return Text.assemble(
         (info.id, "bold"),
-        f"  {info.messages:,} messages, {info.tokens:,} tokens{calls}",
+        f"  {counted(info.messages, 'message')}, {counted(info.tokens, 'token')}",
+        calls,
         (f"  changed {age(info.updated_at, now())} ago", "dim"),
     )
 
@@ -186,7 +187,7 @@ def import_(
         }
         print(dumps(report, indent=2).decode(), end="")
         return
-    print(f"{conversation}: {len(change.append):,} messages imported")
+    print(f"{conversation}: {counted(len(change.append), 'message')} imported")
 
 
 @app.command("check")
