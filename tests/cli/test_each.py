@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -239,3 +240,21 @@ def test_options_of_each_need_it(option: list[str]) -> None:
 
     assert result.exit_code == 2
     assert f"{option[0]} needs --each" in result.stderr
+
+
+def test_a_full_disk_says_so_and_leaves_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing half-written takes the name of the output."""
+    source = batch(tmp_path / "in.jsonl", 3)
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(UsageError, match="cannot write: No space left") as caught:
+        run(source, tmp_path / "out.jsonl")
+
+    assert caught.value.where == str(tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
