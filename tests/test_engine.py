@@ -33,6 +33,7 @@ from turnkeep import (
     Budget,
     BudgetExceededError,
     InvalidHistoryError,
+    Message,
     OldestSteps,
     OldestTurns,
     OpenCallError,
@@ -773,3 +774,15 @@ def test_limits_are_followed_not_counted_again_at_each_drop(
         work[length] = seen
 
     assert work[3_000] <= 11 * work[300]
+
+
+def test_an_orphan_without_any_name_is_told_by_its_message() -> None:
+    """There is no id to show."""
+    chat = [
+        Message.tool_result(None, "lost", id="r"),
+        Message.user("hi", id="q"),
+    ]
+
+    made = plan(chat, 900, model="gpt-4o")
+
+    assert made.warnings == ("left out: orphan result (r)",)

@@ -243,7 +243,7 @@ class Planner:
 def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:
     """The warning about what no provider would take, if there is any such thing."""
     bad = [
-        f"{p.kind.replace('_', ' ')} {p.call_id} ({id_of(p.message)})"
+        " ".join(filter(None, (*p.kind.split("_"), p.call_id, f"({id_of(p.message)})")))
         for p in problems[:10]
     ]
     return [f"left out: {', '.join(bad)}"] if bad else []

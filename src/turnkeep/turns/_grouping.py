@@ -166,7 +166,7 @@ class Grouping:
                     "orphan_result" if known is None else "duplicate_result",
                     index,
                     position,
-                    str(key),
+                    str(key or ""),
                 )
             )
             if known is not None and known != index:
