@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from turnkeep.errors import UnknownCallError
 from turnkeep.model import PENDING, Block, Message, marker_of, unmark
@@ -14,6 +14,8 @@ from turnkeep.turns import OpenCall
 from ._calls import CallState, PendingCall
 from ._desk import deadline
 from ._writing import Writing
+
+T = TypeVar("T")
 
 
 class Answering(Writing):
@@ -38,23 +40,23 @@ class Answering(Writing):
             UnknownCallError: There is no such call.
         """
         with self._lock:
-            try:
-                return self._desk.state(call_id, message_id)
-            except UnknownCallError:
-                if self.is_whole:
-                    raise
-                self._load_rest()
-                return self._desk.state(call_id, message_id)
+            return self._ask(self._desk.state, call_id, message_id)
 
     def _find(self, call_id: str, message_id: str | None) -> OpenCall:
-        """The open call of that id; reads the rest if it is not here."""
+        """The open call of that id."""
+        return self._ask(self._desk.find, call_id, message_id)
+
+    def _ask(
+        self, look: Callable[[str, str | None], T], call_id: str, message_id: str | None
+    ) -> T:
+        """What *look* says of a call; reads the rest if the call is not here."""
         try:
-            return self._desk.find(call_id, message_id)
+            return look(call_id, message_id)
         except UnknownCallError:
             if self.is_whole:
                 raise
             self._load_rest()
-            return self._desk.find(call_id, message_id)
+            return look(call_id, message_id)
 
     def defer(
         self,

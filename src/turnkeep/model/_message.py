@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Self, TypeAlias
@@ -11,6 +11,7 @@ from turnkeep.errors import NaiveTimestampError
 
 from ._blocks import Block, Text, ToolCall, ToolResult, as_blocks, join_text
 from ._frozen import EMPTY, FrozenDict, freeze
+from ._slots import setter
 
 PinScope: TypeAlias = Literal["turn", "step"]
 
@@ -211,13 +212,6 @@ class Message:
         return tuple(b for b in self.content if isinstance(b, ToolResult))
 
 
-def _writer(name: str) -> Callable[[Any, Any], None]:
-    put: Callable[[Any, Any], None] = vars(Message)[name].__set__
-    return put
-
-
-# The slots themselves: a frozen class lets nobody else write them, and going through
-# `object.__setattr__` by name costs three times as much.
 (
     _set_role,
     _set_content,
@@ -231,4 +225,4 @@ def _writer(name: str) -> Callable[[Any, Any], None]:
     _set_metadata,
     _set_extra,
     _set_layout,
-) = (_writer(field.name) for field in attrs.fields(Message))
+) = (setter(Message, field.name) for field in attrs.fields(Message))

@@ -7,49 +7,47 @@ are for loaders inside turnkeep: nothing is converted, nothing is checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from ._blocks import Block, Text, ToolCall, ToolResult
 from ._frozen import EMPTY, FrozenDict
-from ._message import Message, PinScope, Role
+from ._message import (
+    Message,
+    PinScope,
+    Role,
+    _set_content,
+    _set_extra,
+    _set_id,
+    _set_kind,
+    _set_layout,
+    _set_metadata,
+    _set_pin_scope,
+    _set_pinned,
+    _set_priority,
+    _set_role,
+    _set_timestamp,
+    _set_token_count,
+)
+from ._slots import setter
 
 _new = object.__new__
 
 
-def _setter(kind: type, name: str) -> Callable[[object, Any], None]:
-    # A slot's own setter: `object.__setattr__` looks it up by name each time.
-    setter: Callable[[object, Any], None] = getattr(kind, name).__set__
-    return setter
-
-
-_role = _setter(Message, "role")
-_content = _setter(Message, "content")
-_id = _setter(Message, "id")
-_timestamp = _setter(Message, "timestamp")
-_token_count = _setter(Message, "token_count")
-_pinned = _setter(Message, "pinned")
-_pin_scope = _setter(Message, "pin_scope")
-_kind = _setter(Message, "kind")
-_priority = _setter(Message, "priority")
-_metadata = _setter(Message, "metadata")
-_extra = _setter(Message, "extra")
-_layout = _setter(Message, "layout")
-_text = _setter(Text, "text")
-_text_extra = _setter(Text, "extra")
-_call_id = _setter(ToolCall, "id")
-_call_name = _setter(ToolCall, "name")
-_call_text = _setter(ToolCall, "arguments_text")
-_call_value = _setter(ToolCall, "arguments_value")
-_call_extra = _setter(ToolCall, "extra")
-_result_id = _setter(ToolResult, "tool_call_id")
-_result_content = _setter(ToolResult, "content")
-_result_error = _setter(ToolResult, "is_error")
-_result_pending = _setter(ToolResult, "pending")
-_result_interim = _setter(ToolResult, "interim")
-_result_tool = _setter(ToolResult, "tool_name")
-_result_extra = _setter(ToolResult, "extra")
+_text = setter(Text, "text")
+_text_extra = setter(Text, "extra")
+_call_id = setter(ToolCall, "id")
+_call_name = setter(ToolCall, "name")
+_call_text = setter(ToolCall, "arguments_text")
+_call_value = setter(ToolCall, "arguments_value")
+_call_extra = setter(ToolCall, "extra")
+_result_id = setter(ToolResult, "tool_call_id")
+_result_content = setter(ToolResult, "content")
+_result_error = setter(ToolResult, "is_error")
+_result_pending = setter(ToolResult, "pending")
+_result_interim = setter(ToolResult, "interim")
+_result_tool = setter(ToolResult, "tool_name")
+_result_extra = setter(ToolResult, "extra")
 
 
 def trusted_message(
@@ -68,18 +66,18 @@ def trusted_message(
 ) -> Message:
     """A message of these very parts; equal to `Message(...)` of the same."""
     made = _new(Message)
-    _role(made, role)
-    _content(made, content)
-    _id(made, id)
-    _timestamp(made, timestamp)
-    _token_count(made, token_count)
-    _pinned(made, pinned)
-    _pin_scope(made, pin_scope)
-    _kind(made, kind)
-    _priority(made, priority)
-    _metadata(made, metadata)
-    _extra(made, extra)
-    _layout(made, layout)
+    _set_role(made, role)
+    _set_content(made, content)
+    _set_id(made, id)
+    _set_timestamp(made, timestamp)
+    _set_token_count(made, token_count)
+    _set_pinned(made, pinned)
+    _set_pin_scope(made, pin_scope)
+    _set_kind(made, kind)
+    _set_priority(made, priority)
+    _set_metadata(made, metadata)
+    _set_extra(made, extra)
+    _set_layout(made, layout)
     return made
 
 
