@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Iterable
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from turnkeep.model import freeze
 
 from . import _sql_read, _sql_write
 from ._base import MakeChange
+from ._closing import Closing
 from ._sql import Append, Dialect, Query, Rows
 from ._sql_append import Heads
 from ._sql_check import check
@@ -29,7 +29,7 @@ from ._values import (
 T = TypeVar("T")
 
 
-class SqlStore(ABC):
+class SqlStore(Closing):
     """A store whose operations are statements; see `Store` for what each does."""
 
     _dialect: Dialect
@@ -49,10 +49,6 @@ class SqlStore(ABC):
     @abstractmethod
     def _read(self, operation: Generator[Query, Rows, T]) -> T:
         """Run an operation on one moment of the database."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close what is open; nothing is lost if it is forgotten."""
 
     def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
         """See `Store.create`."""
@@ -134,16 +130,3 @@ class SqlStore(ABC):
     def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
         """See `Store.check`."""
         return self._read(check(conversation_id))
-
-    def __enter__(self) -> Self:
-        """Close when left."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
