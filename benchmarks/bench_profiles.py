@@ -18,10 +18,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import turnkeep
 from benchmarks._tools import alternate, exponent, openai_chat, promise
+from turnkeep.api._job import Job
 from turnkeep.demands import NO_DEMANDS
 from turnkeep.engine import make_plan
 from turnkeep.index import History
-from turnkeep.jobs import Job
 from turnkeep.profiles import check_request
 
 MODELS = {

@@ -12,9 +12,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from turnkeep import Budget, Message, ToolCall
+from turnkeep.api._lists import CallerCounter, ListSource
 from turnkeep.engine import Terms, make_plan
 from turnkeep.formats import get_format
-from turnkeep.formats._lists import CallerCounter, ListSource
 from turnkeep.index import History, Rules
 from turnkeep.strategies import (
     ClearToolResults,

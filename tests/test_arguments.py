@@ -122,7 +122,7 @@ def test_every_option_is_one_of_the_job() -> None:
     """What is checked by name is what is taken."""
     from inspect import signature
 
-    from turnkeep.jobs import Job, Options
+    from turnkeep.api._job import Job, Options
 
     taken = set(signature(Job).parameters) - {"messages", "max_tokens", "lasting"}
     assert taken == set(Options.__annotations__)

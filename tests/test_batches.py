@@ -1,4 +1,4 @@
-"""Tests for `turnkeep.batches`."""
+"""Tests for `turnkeep.api._batches`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.chats import numbered, say, user
 from turnkeep import BudgetExceededError, FormatError
-from turnkeep.batches import Fitted, fit_many, spread
+from turnkeep.api._batches import Fitted, fit_many, spread
 
 
 def chats(count: int) -> list[list[dict[str, Any]]]:

@@ -1,11 +1,11 @@
-"""Tests for `turnkeep.directives`: what reads like a standing instruction."""
+"""Tests for `turnkeep.strategies.directives`: what reads like an instruction."""
 
 from __future__ import annotations
 
 import pytest
 
 from turnkeep import Image, Message, Text
-from turnkeep.directives import directives, reads_like_a_rule
+from turnkeep.strategies.directives import directives, reads_like_a_rule
 
 
 @pytest.mark.parametrize(

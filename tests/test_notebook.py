@@ -1,4 +1,4 @@
-"""Tests for `turnkeep.notebook`: what notebooks show."""
+"""Tests for `turnkeep.plans._notebook`: what notebooks show."""
 
 from html.parser import HTMLParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests for `turnkeep.placing`: where kept messages stand in a window."""
+"""Tests for `turnkeep.engine._order`: where kept messages stand in a window."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hypothesis.strategies import DrawFn
 
 import turnkeep
 from turnkeep import Budget, Conversation
+from turnkeep.engine._order import Order, Placement, place
 from turnkeep.formats import get_format
 from turnkeep.index import History, Rules
 from turnkeep.model import Message, Text, Thinking, ToolCall, ToolResult
-from turnkeep.placing import Order, Placement, place
 from turnkeep.plans import Inserted
 from turnkeep.turns import ASSISTANT, RESULT, Grouping, entry_of
 

@@ -1,11 +1,11 @@
-"""Tests for `turnkeep.tally`."""
+"""Tests for `turnkeep.index._prefix_sums`."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnkeep.tally import Tally
+from turnkeep.index._prefix_sums import Tally
 
 numbers = st.lists(st.integers(0, 30), max_size=40)
 

@@ -1,4 +1,4 @@
-"""Tests for `turnkeep.telemetry`: logs and traces tell figures and causes, no text."""
+"""Tests for `turnkeep.plans.telemetry`: logs and traces tell figures, no text."""
 
 import logging
 
@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from turnkeep import Budget, Conversation
 from turnkeep.plans import Plan
-from turnkeep.telemetry import logger, prune_event
+from turnkeep.plans.telemetry import logger, prune_event
 
 WORDS = "the launch code is 1234"
 

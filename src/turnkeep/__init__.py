@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         repair,
         trim_messages,
     )
-    from turnkeep.batches import fit_many
+    from turnkeep.api._batches import fit_many
     from turnkeep.budgets import Budget, Prices
     from turnkeep.conversation import (
         CallState,
@@ -110,7 +110,7 @@ _PLACES = {
         "repair",
         "trim_messages",
     ),
-    "turnkeep.batches": ("fit_many",),
+    "turnkeep.api._batches": ("fit_many",),
     "turnkeep.budgets": ("Budget", "Prices"),
     "turnkeep.conversation": (
         "CallState",

@@ -11,7 +11,7 @@ import pytest
 
 import turnkeep
 from turnkeep import Budget, BudgetExceededError, Conversation, Message, ToolCall
-from turnkeep.conversation._past import Past
+from turnkeep.index._past import Past
 from turnkeep.model import Image, Text
 
 TOOL = {

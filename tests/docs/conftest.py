@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from turnkeep.telemetry import logger
+from turnkeep.plans.telemetry import logger
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from tests.paths import read_corpus
 from tests.test_turns import answers_of, in_blocks_of, state_of
 from turnkeep import FormatError, LargestFirst, OldestTurns
 from turnkeep.formats import get_format
-from turnkeep.formats._chat_columns import sketch_chat
-from turnkeep.formats._chat_format import ChatFormat
+from turnkeep.formats._chat._columns import sketch_chat
+from turnkeep.formats._chat._format import ChatFormat
 from turnkeep.formats._deepseek import DeepSeek
 from turnkeep.formats._mistral import Mistral
 from turnkeep.formats._openai import OpenAI

@@ -1,4 +1,4 @@
-"""Tests for `turnkeep.formats._mermaid`."""
+"""Tests for `turnkeep.formats._mermaid._format`."""
 
 import base64
 from datetime import datetime, timedelta, timezone

@@ -198,4 +198,4 @@ def test_a_profile_loads_only_itself() -> None:
     ).stdout
 
     assert "turnkeep.profiles._ollama" in loaded
-    assert "turnkeep.profiles._anthropic'" not in loaded
+    assert "turnkeep.profiles._anthropic._profile'" not in loaded

@@ -16,7 +16,7 @@ import attrs
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from turnkeep.api import fit
-from turnkeep.batches import Fitted, OnError, spread
+from turnkeep.api._batches import Fitted, OnError, spread
 from turnkeep.errors import FormatError, TurnkeepError
 from turnkeep.formats import Line, parse_json
 

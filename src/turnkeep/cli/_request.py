@@ -16,7 +16,8 @@ from rich.progress import (
     TextColumn,
 )
 
-from turnkeep import api, jobs
+from turnkeep import api
+from turnkeep.api._job import open_messages, rule_counter
 from turnkeep.errors import UnknownMessageError
 from turnkeep.formats import FORMATS, Envelope, Format
 from turnkeep.formats._registry import PYTHON_ONLY
@@ -44,7 +45,7 @@ class Request:
     @property
     def counter(self) -> RequestCounter:
         """Whose count holds for it."""
-        return jobs.rule_counter(self.format, self.model, None)
+        return rule_counter(self.format, self.model, None)
 
     def plan(self, **asked: Any) -> Plan:
         """The plan for it; *asked* as for `turnkeep.plan()`."""
@@ -115,7 +116,7 @@ def load(source: Source, format_name: str | None, model: str | None) -> Request:
         AmbiguousFormatError: Several formats could be meant.
     """
     check_format(format_name, "--format")
-    fmt, envelope = jobs.open_messages(source.value, format_name, model)
+    fmt, envelope = open_messages(source.value, format_name, model)
     return Request(source, fmt, envelope, model or envelope.model)
 
 

@@ -9,12 +9,12 @@ import attrs
 from turnkeep.budgets import Budget, share_of
 from turnkeep.engine import OpenCalls, Overflow
 from turnkeep.index import Rules
+from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT
 from turnkeep.profiles import Policy
 from turnkeep.strategies import DEFAULT, Strategy
 
 from ._desk import CallDesk
-from ._ledger import Ledger
 
 GOAL = 0.6
 """The target of a conversation's budget that names none: few deep cuts are cheaper."""

@@ -65,7 +65,7 @@ class Conversation(Answering, Windows):
 
     def _repr_html_(self) -> str:
         """For notebooks: figures and the newest messages."""
-        from turnkeep.notebook import conversation_html  # noqa: PLC0415 - rarely shown
+        from turnkeep.plans._notebook import conversation_html  # noqa: PLC0415 - rarely shown
 
         return conversation_html(self)
 

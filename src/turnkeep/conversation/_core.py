@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from turnkeep.budgets import Budget
 from turnkeep.errors import UnknownMessageError
 from turnkeep.formats import format_of_model
+from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT, Message, paused_gc
 from turnkeep.plans import Plan
 from turnkeep.stores import Change
@@ -20,7 +21,6 @@ from ._calls import POLICIES, PendingPolicy
 from ._changes import apply_change
 from ._desk import CallDesk
 from ._fitting import Fitter
-from ._ledger import Ledger
 from ._link import Link
 
 

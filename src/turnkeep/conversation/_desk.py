@@ -12,12 +12,12 @@ from turnkeep.errors import (
     NaiveTimestampError,
     UnknownCallError,
 )
+from turnkeep.index._ledger import Ledger
 from turnkeep.model import Block, Message, ToolCall
 from turnkeep.stores import CallRecord
 from turnkeep.turns import ANSWERS, OpenCall
 
 from ._calls import ANSWERED, CallBook, CallPlace, CallState, PendingCall
-from ._ledger import Ledger
 
 
 class CallDesk:

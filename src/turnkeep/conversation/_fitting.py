@@ -12,10 +12,14 @@ import attrs
 from turnkeep.budgets import Budget
 from turnkeep.demands import NO_DEMANDS, Demands
 from turnkeep.engine import Memory, Terms, make_plan
+from turnkeep.engine._order import Placement
+from turnkeep.engine._quick import Base, Cut, Outcome, cut_of, quick_plan
 from turnkeep.errors import Held
+from turnkeep.formats._shelf import Shelf
 from turnkeep.index import History
+from turnkeep.index._ledger import Ledger
+from turnkeep.index._past import Past
 from turnkeep.model import Message, Thinking
-from turnkeep.placing import Placement
 from turnkeep.plans import Cause, Inserted, Plan
 from turnkeep.profiles import Policy, get_profile
 from turnkeep.tokens import RequestCounter
@@ -24,11 +28,7 @@ from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
 from ._learning import Learner
-from ._ledger import Ledger
-from ._past import Past
-from ._quick import Base, Cut, Outcome, cut_of, quick_plan
 from ._scene import Planned, Scene, Stage
-from ._shelf import Shelf
 from ._window import Source, Window
 
 SMALL = 4_000

@@ -10,19 +10,19 @@ import attrs
 
 from turnkeep.demands import Demands
 from turnkeep.engine import left_out
+from turnkeep.engine._order import Order, arrange, runs_of
+from turnkeep.engine._quick import Outcome, indexes_from
+from turnkeep.formats._shelf import Shelf
 from turnkeep.index import History
+from turnkeep.index._ledger import Ledger
+from turnkeep.index._past import Past
 from turnkeep.model import Message
-from turnkeep.placing import Order, arrange, runs_of
 from turnkeep.plans import Cause, Inserted, Plan, Run
 from turnkeep.profiles import Policy
 from turnkeep.turns import Problem
 
 from ._asking import Ask, Limits, rules_of
 from ._desk import CallDesk
-from ._ledger import Ledger
-from ._past import Past
-from ._quick import Outcome, indexes_from
-from ._shelf import Shelf
 
 
 class Planned:

@@ -6,11 +6,10 @@ from typing import Any, Protocol
 import attrs
 
 from turnkeep.demands import Demands
-from turnkeep.formats._chat_open import request
+from turnkeep.formats._chat._open import request
+from turnkeep.formats._sending import request_of
 from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
-
-from ._sending import request_of
 
 
 class Source(Protocol):
@@ -157,7 +156,7 @@ class Window:
 
     def _repr_html_(self) -> str:
         """For notebooks: figures and the newest messages."""
-        from turnkeep.notebook import window_html  # noqa: PLC0415 - rarely shown
+        from turnkeep.plans._notebook import window_html  # noqa: PLC0415 - rarely shown
 
         return window_html(self)
 

@@ -10,8 +10,8 @@ from turnkeep.budgets import Budget
 from turnkeep.engine import OpenCalls, Overflow
 from turnkeep.errors import BudgetExceededError
 from turnkeep.model import GenerationTotals, Message
+from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
-from turnkeep.telemetry import log_prune
 from turnkeep.tokens import Usage
 
 from ._asking import Ask

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from turnkeep.budgets import Budget, share_of
-from turnkeep.finishing import Last
+from turnkeep.engine._reasoning import Last
 from turnkeep.index import History
 from turnkeep.strategies import Strategy
 

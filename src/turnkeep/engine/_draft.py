@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from turnkeep.census import Census, images_in
-from turnkeep.finishing import Frame, frame_of
+from turnkeep.engine._limits import Census, images_in
+from turnkeep.engine._reasoning import Frame, frame_of
 from turnkeep.index import History
 from turnkeep.model import Message
 from turnkeep.plans import Cause, Inserted, Refused, Reserve

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from turnkeep.budgets import Budget
+from turnkeep.engine._order import joined_in, place, runs_of
+from turnkeep.engine._reasoning import Last, frame_of, open_round, thoughts
 from turnkeep.errors import BudgetExceededError
-from turnkeep.finishing import Last, frame_of, open_round, thoughts
 from turnkeep.index import History
-from turnkeep.placing import joined_in, place, runs_of
 from turnkeep.plans import Cause, Plan
 from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
 from turnkeep.turns import Problem

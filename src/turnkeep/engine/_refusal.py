@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from turnkeep.census import images_in
+from turnkeep.engine._limits import images_in
 from turnkeep.errors import BudgetExceededError, Held, OpenCallError
 from turnkeep.plans import Cause
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnkeep.engine._reasoning import adds_reasoning, keeps_reasoning, keeps_seals
 from turnkeep.errors import StrategyError
-from turnkeep.finishing import adds_reasoning, keeps_reasoning, keeps_seals
 from turnkeep.model import Message, ToolCall, ToolResult
 from turnkeep.plans import (
     Batch,

@@ -5,10 +5,10 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from turnkeep.engine._order import Placement
+from turnkeep.engine._reasoning import Frame
 from turnkeep.errors import Held
-from turnkeep.finishing import Frame
 from turnkeep.model import Message
-from turnkeep.placing import Placement
 from turnkeep.plans import Inserted
 
 Overflow: TypeAlias = Literal["raise", "send"]

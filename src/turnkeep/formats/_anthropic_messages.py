@@ -17,8 +17,8 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._anthropic_decode import NAME, decode_blocks, is_plain
-from ._anthropic_encode import BlockWriter
+from ._anthropic._decode import NAME, decode_blocks, is_plain
+from ._anthropic._encode import BlockWriter
 from ._base import origin_of
 from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from ._shape import json_type

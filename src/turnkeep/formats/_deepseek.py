@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from ._base import Match
-from ._chat_format import ChatFormat
-from ._chat_match import judge_deepseek
-from ._chat_open import match_entries
-from ._dialect import Dialect
+from ._chat._dialect import Dialect
+from ._chat._format import ChatFormat
+from ._chat._match import judge_deepseek
+from ._chat._open import match_entries
 
 _DIALECT = Dialect(
     "deepseek",

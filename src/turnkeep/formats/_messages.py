@@ -7,7 +7,7 @@ from turnkeep.errors import FormatError
 from turnkeep.model import Message
 
 from ._base import Envelope, Match
-from ._chat_open import system_messages
+from ._chat._open import system_messages
 from ._shape import json_type
 
 

@@ -5,11 +5,11 @@ from typing import Any
 from turnkeep.model import Block, Document, Image, Opaque, Text, Thinking, thaw
 
 from ._base import Match
-from ._chat_format import ChatFormat
-from ._chat_match import judge_mistral
-from ._chat_open import match_entries
-from ._chat_parts import decode_part, encode_image, media_type_of, text_part
-from ._dialect import Dialect
+from ._chat._dialect import Dialect
+from ._chat._format import ChatFormat
+from ._chat._match import judge_mistral
+from ._chat._open import match_entries
+from ._chat._parts import decode_part, encode_image, media_type_of, text_part
 from ._shape import as_object, as_text, frozen, frozen_object, split_data_url
 
 

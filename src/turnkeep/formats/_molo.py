@@ -23,7 +23,7 @@ from turnkeep.model import (
 )
 
 from ._base import Match, is_own
-from ._chat_open import match_entries
+from ._chat._open import match_entries
 from ._fields import (
     bare_text,
     checked,

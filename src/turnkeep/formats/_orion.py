@@ -19,7 +19,7 @@ from turnkeep.model import (
 
 from ._base import Envelope, Match, is_own
 from ._body import open_body
-from ._chat_open import match_entries, request, system_messages
+from ._chat._open import match_entries, request, system_messages
 from ._fields import (
     bare_text,
     call_of,

@@ -10,7 +10,7 @@ from turnkeep.model import Message
 
 from ._base import Envelope
 from ._body import open_body
-from ._chat_open import request, system_messages
+from ._chat._open import request, system_messages
 
 
 class SeedFormat(ABC):

@@ -19,7 +19,7 @@ from turnkeep.serial import (
 
 from ._base import Envelope, Match, layout_of, origin_of
 from ._body import open_body
-from ._chat_open import system_messages
+from ._chat._open import system_messages
 from ._shape import compact, json_type, sample
 from ._spelling import change, difference
 

@@ -195,7 +195,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """For notebooks: figures, runs and causes."""
-        from turnkeep.notebook import plan_html  # noqa: PLC0415 - rarely shown
+        from turnkeep.plans._notebook import plan_html  # noqa: PLC0415 - rarely shown
 
         return plan_html(self)
 

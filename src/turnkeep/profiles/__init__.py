@@ -14,8 +14,7 @@ from turnkeep.errors import Violation
 
 from . import _models
 from ._base import Findings, Policy, Profile, Request, Rule, model_named, open_request
-from ._repair import Close, RepairReport, repair_messages
-from ._repair_content import Change
+from ._repair import Change, Close, RepairReport, repair_messages
 
 __all__ = [
     "PROFILES",

@@ -1,0 +1,5 @@
+"""Anthropic's Messages API."""
+
+from ._format import Anthropic
+
+__all__ = ["Anthropic"]

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    EMPTY,
+    Block,
+    Message,
+    Role,
+    Text,
+    thaw,
+    trusted_message,
+    trusted_text,
+)
+
+from .._anthropic_messages import (
+    ROLES,
+    MessageWriter,
+    block_losses,
+    decode_message,
+    wire_role,
+)
+from .._base import Envelope, Match, is_own
+from .._body import open_body
+from .._ids import with_call_ids
+from .._joins import shares_entry
+from .._shape import MARKS, as_array, as_object, sample
+from .._wire import (
+    NO_LAYOUT,
+    Layout,
+    need,
+    rest,
+    weave,
+)
+from ._decode import NAME, decode_text, is_plain, plain_texts
+
+_LISTED: Final = f"{NAME}:[]"
+"""The layout of a message whose content is a list that has one spelling only."""
+
+_KNOWN: Final = frozenset({"role", "content"})
+_MARKS: Final = {
+    "tool_use": 3,
+    "tool_result": 3,
+    "redacted_thinking": 3,
+    "server_tool_use": 3,
+    "thinking": 2,
+    "document": 2,
+    "container_upload": 2,
+}
+"""Block types that only this format has, and how much each says."""
+
+_FOREIGN: Final = frozenset(
+    {"image_url", "input_text", "output_text", "input_image", "tool_call", "file"}
+)
+"""Block types that other formats have and this one never has."""
+
+_NO_FIELDS: Final[dict[str, Any]] = {}
+
+
+class Anthropic:
+    """Anthropic Messages: alternating `user` and `assistant`, content in blocks.
+
+    Tool results stand in user messages; those that hold text as well are two logical
+    messages. Server tool blocks are opaque: the same assistant message answers them.
+    """
+
+    name = NAME
+
+    def open(self, value: Any) -> Envelope:
+        """A list of messages, or a request body with `messages` and `system`."""
+        return open_body(value, "messages", system=("system",))
+
+    def matches(self, value: Any) -> Match:
+        """Blocks of types that only this format has, and roles it does not have."""
+        try:
+            envelope = self.open(value)
+        except FormatError as error:
+            return Match(0, str(error))
+        best = Match(1, "roles and content that Anthropic has as well")
+        if not envelope.entries:
+            best = Match(1, "an empty list")
+        for nth, entry in sample(envelope.entries):
+            where = f"{envelope.path}[{nth}]"
+            score, reason = _score(entry)
+            if score == 0:
+                return Match(0, f"{reason} @ {where}")
+            if score > best.score:
+                best = Match(score, f"{reason} @ {where}")
+        if envelope.system is not None and best.score == 1:
+            best = Match(2, f"system text beside the list @ {envelope.path}")
+        return best
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+        if type(entry) is dict and len(entry) == 2:
+            # Most messages of most chats: a role and a text.
+            name, content = entry.get("role"), entry.get("content")
+            if type(name) is str and name in ROLES:
+                if type(content) is str and not content.startswith(MARKS):
+                    text = (trusted_text(content),)
+                    return (trusted_message(ROLES[name], text, layout=NAME),)
+                if type(content) is list and (texts := plain_texts(content)):
+                    return (trusted_message(ROLES[name], texts, layout=_LISTED),)
+        as_object(entry, "a message", path)
+        if len(entry) == 2:
+            return decode_message(entry, path, NAME, _NO_FIELDS)
+        fields: dict[str, Any] = {"extra": rest(entry, _KNOWN, path)}
+        if isinstance(wire_id := entry.get("id"), str):
+            fields["id"] = wire_id
+        return decode_message(entry, path, NAME, fields)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`.
+
+        Results of other origin that follow each other become one user message, as the
+        documents on parallel tool use ask for.
+        """
+        messages = with_call_ids(messages, _everywhere)
+        writer = MessageWriter(messages)
+        entries: list[Any] = []
+        before: Message | None = None
+        joinable = False
+        for message in messages:
+            if message.kind is None and not message.extra:
+                # The common cases, as in decoding: a text, and a list of blocks.
+                blocks = message.content
+                said: Any = None
+                if message.layout == _LISTED:
+                    said = writer.exact(blocks)
+                elif message.layout == NAME and is_plain(blocks):
+                    said = blocks[0].text  # type: ignore[union-attr]
+                if said is not None:
+                    entries.append({"role": wire_role(message), "content": said})
+                    joinable = False
+                    before = message
+                    continue
+            if message.kind in DISPLAY_KINDS:
+                continue
+            layout = Layout.of(message.layout, NAME)
+            foreign = layout is NO_LAYOUT
+            content = writer.content(message, layout)
+            if content is None:
+                continue
+            extra = message.extra if is_own(message, NAME) else EMPTY
+            is_results = message.role is Role.TOOL_RESULT and bool(content)
+            if layout.joined and shares_entry(before, extra):
+                last = entries[-1]
+                last["content"] = weave(last["content"], content, layout.positions)
+                joinable = False
+            elif joinable and foreign and is_results:
+                entries[-1]["content"] += content
+            else:
+                entry = {"role": wire_role(message), "content": content}
+                if extra:
+                    entry |= thaw(extra)
+                entries.append(entry)
+                joinable = foreign and is_results
+            before = message
+        return entries
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """Text, or a list of text blocks, as one system message."""
+        if isinstance(system, str):
+            return (Message(Role.SYSTEM, (Text(system),), layout=NAME),)
+        blocks = as_array(system, "system", path)
+        made: list[Block] = []
+        for nth, block in enumerate(blocks):
+            where = f"{path}[{nth}]"
+            as_object(block, "a system block", where)
+            if need(block, "type", str, "a string", where) != "text":
+                reason = f"system text has only text blocks, not {block['type']!r}"
+                raise FormatError(reason, f"{where}.type")
+            made.append(decode_text(block, where))
+        return (Message(Role.SYSTEM, tuple(made), layout=_LISTED),)
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """A body; the leading system messages become `system`.
+
+        Later ones stay in their place, which the newest models take (AN-03).
+        """
+        entries = self.encode(messages)
+        leading = 0
+        while leading < len(entries) and _is_system(entries[leading]):
+            leading += 1
+        body: dict[str, Any] = {}
+        if leading:
+            body["system"] = join_system([e["content"] for e in entries[:leading]])
+        body["messages"] = entries[leading:]
+        if tools is not None:
+            body["tools"] = tools
+        return body
+
+    def losses(self, message: Message) -> list[str]:
+        """Others' reasoning and opaque blocks, arguments that are no object."""
+        return block_losses(message, NAME)
+
+
+def _is_system(entry: dict[str, Any]) -> bool:
+    """Whether it is system text and nothing more: directives stay in the list."""
+    return entry["role"] == "system" and len(entry) == 2
+
+
+def _everywhere(_message: Message) -> bool:
+    return True
+
+
+def _score(entry: Any) -> tuple[int, str]:
+    """How much one entry looks like this format, and the mark that says so."""
+    if not isinstance(entry, dict):
+        return 0, "not an object"
+    content = entry.get("content")
+    if not isinstance(entry.get("role"), str) or entry["role"] not in ROLES:
+        return 0, f"no role of Anthropic: {entry.get('role')!r}"
+    if isinstance(content, str):
+        return (0, "calls beside the content") if "tool_calls" in entry else (1, "")
+    if not isinstance(content, (list, tuple)):
+        return 0, "content is neither text nor a list"
+    best, mark = 1, ""
+    for block in content[:50]:
+        kind = block.get("type") if isinstance(block, dict) else None
+        if not isinstance(kind, str):
+            return 0, "a content block without type"
+        if kind in _FOREIGN:
+            return 0, f"a block of type {kind!r}"
+        score = _MARKS.get(kind, 1)
+        if kind == "image" and isinstance(block.get("source"), dict):
+            score = 2
+        if score > best:
+            best, mark = score, f"a block of type {kind!r}"
+    return best, mark
+
+
+def join_system(parts: Sequence[Any]) -> Any:
+    """The `system` of a request: one text as it is, else a list of text blocks."""
+    if len(parts) == 1:
+        return parts[0]
+    return [
+        block
+        for part in parts
+        for block in (
+            [{"type": "text", "text": part}] if isinstance(part, str) else part
+        )
+    ]

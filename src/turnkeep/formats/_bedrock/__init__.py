@@ -1,0 +1,5 @@
+"""The Converse API of Amazon Bedrock."""
+
+from ._format import Bedrock
+
+__all__ = ["Bedrock"]

@@ -1,0 +1,1 @@
+"""What the chat formats share: OpenAI, Mistral, DeepSeek, Ollama."""

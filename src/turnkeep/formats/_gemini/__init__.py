@@ -1,0 +1,5 @@
+"""Gemini's generateContent API."""
+
+from ._format import Gemini
+
+__all__ = ["Gemini"]

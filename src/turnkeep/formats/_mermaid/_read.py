@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+from turnkeep.errors import FormatError
+from turnkeep.model import (
+    EMPTY,
+    Block,
+    Message,
+    Opaque,
+    Role,
+    Thinking,
+    ToolResult,
+    trusted_message,
+    trusted_text,
+)
+
+from .._fields import (
+    CARRIED,
+    call_of,
+    carried,
+    checked,
+    defaulted,
+    optional,
+    others,
+    read_time,
+    required,
+    text_blocks,
+    write_time,
+)
+from .._shape import MARKS, ResultText, frozen, kind_of_text
+from ._names import (
+    CARRIED_FIELDS,
+    KNOWN,
+    NAME,
+    ROLES,
+)
+from ._parts import (
+    read_continuation,
+    read_images,
+)
+
+_SPEAKERS = ("User", "Assistant", "System")
+_UNSET = (
+    "metadata",
+    "thinking",
+    "images",
+    "image_numbers",
+    "tool_calls",
+    "tool_call_id",
+    "tool_name",
+    "provider_continuation",
+)
+_nulls = itemgetter(*_UNSET)
+_NULLS = (None,) * len(_UNSET)
+
+
+def read_short(entry: Any, path: str) -> Message | None:
+    """The message of an entry that is one text in today's spelling; none for others."""
+    if type(entry) is not dict or len(entry) != len(KNOWN):
+        return None
+    name, text, spelled = (
+        entry.get("role"),
+        entry.get("content"),
+        entry.get("timestamp"),
+    )
+    if (
+        type(text) is not str
+        or type(name) is not str
+        or type(spelled) is not str
+        or not text
+        or name not in _SPEAKERS
+        or text.startswith(MARKS)
+        or not KNOWN.issuperset(entry)
+        or entry["kind"] != "normal"
+        or entry["actions"] != []
+        or _nulls(entry) != _NULLS
+    ):
+        return None
+    when = read_time(spelled, f"{path}.timestamp")
+    if write_time(when) != spelled:
+        return None
+    said = (trusted_text(text),)
+    return trusted_message(ROLES[name], said, timestamp=when, layout=NAME)
+
+
+def read_message(entry: Any, path: str) -> Message:
+    """The message that a Mermaid entry says.
+
+    Raises:
+        FormatError: With the path of the offending value below *path*.
+    """
+    checked(entry, "a message", dict, path)
+    wire_role = required(entry, "role", str, path)
+    role = ROLES.get(wire_role, Role.SYSTEM)
+    ours: dict[str, Any] = {} if wire_role in ROLES else {"role": wire_role}
+    text = required(entry, "content", str, path)
+    if "timestamp" not in entry:
+        reason = "'timestamp' is missing (it must be an RFC 3339 time)"
+        raise FormatError(reason, path)
+    images, numbers = read_images(entry, path)
+    if numbers is not None:
+        ours["image_numbers"] = numbers
+    if actions := _read_actions(entry, path):
+        ours["actions"] = actions
+    fields = _read_metadata(entry, ours, path)
+    kind = defaulted(entry, "kind", "normal", path)
+    native = None if kind == "normal" else kind
+    fields.setdefault("kind", kind_of_text(text) or native)
+    said: tuple[Block, ...]
+    if role is Role.TOOL_RESULT:
+        said = (_read_result(entry, text, images, path),)
+    else:
+        said = (*text_blocks(text), *images)
+    return trusted_message(
+        role,
+        (*_read_thinking(entry, path), *said, *_read_calls(entry, path)),
+        timestamp=read_time(entry["timestamp"], f"{path}.timestamp"),
+        extra=others(entry, KNOWN, path),
+        layout=NAME,
+        **fields,
+    )
+
+
+def _read_result(
+    entry: dict[str, Any], text: str, images: Sequence[Block], path: str
+) -> ToolResult:
+    said = ResultText.read(text)
+    return ToolResult(
+        optional(entry, "tool_call_id", str, path),
+        (*text_blocks(said.text), *images),
+        is_error=said.is_error,
+        pending=said.pending,
+        interim=said.interim,
+        tool_name=optional(entry, "tool_name", str, path),
+    )
+
+
+def _read_actions(entry: dict[str, Any], path: str) -> list[Any]:
+    actions = defaulted(entry, "actions", list[Any](), path)
+    for nth, action in enumerate(actions):
+        where = f"{path}.actions[{nth}]"
+        required(checked(action, "an action", dict, where), "action_type", str, where)
+    return actions
+
+
+def _read_metadata(
+    entry: dict[str, Any], ours: dict[str, Any], path: str
+) -> dict[str, Any]:
+    """Fields said by the metadata; what is no object of the host's joins *ours*."""
+    where = f"{path}.metadata"
+    host = entry.get("metadata")
+    fields: dict[str, Any] = {}
+    metadata = EMPTY
+    if isinstance(host, dict):
+        fields = carried(host.get(CARRIED), f"{where}.{CARRIED}", CARRIED_FIELDS)
+        metadata = others(host, {CARRIED}, where)
+        if NAME in metadata:
+            ours["metadata"], metadata = metadata, EMPTY
+    elif host is not None:
+        ours["metadata"] = frozen(host, where)
+    if ours:
+        metadata = frozen({**metadata, NAME: ours}, path)
+    return {"metadata": metadata, **fields}
+
+
+def _read_thinking(entry: dict[str, Any], path: str) -> list[Block]:
+    text = optional(entry, "thinking", str, path)
+    continuation = optional(entry, "provider_continuation", dict, path)
+    if continuation is None:
+        return [] if text is None else [Thinking(text)]
+    where = f"{path}.provider_continuation"
+    signature, extra, opaque = read_continuation(continuation, where)
+    blocks: list[Block] = []
+    if text is not None or signature is not None:
+        blocks.append(Thinking(text or "", signature, extra=extra))
+    if opaque is not None:
+        blocks.append(Opaque(opaque, NAME))
+    return blocks
+
+
+def _read_calls(entry: dict[str, Any], path: str) -> list[Block]:
+    calls: list[Block] = []
+    for nth, call in enumerate(optional(entry, "tool_calls", list, path) or ()):
+        where = f"{path}.tool_calls[{nth}]"
+        checked(call, "a tool call", dict, where)
+        function = required(call, "function", dict, where)
+        if "arguments" not in function:
+            reason = "'arguments' is missing (it may be any JSON value)"
+            raise FormatError(reason, f"{where}.function")
+        extra = others(call, {"id", "function"}, where)
+        inner = others(function, {"name", "arguments"}, f"{where}.function")
+        if inner:
+            extra = frozen({**extra, "function": inner}, where)
+        calls.append(
+            call_of(
+                optional(call, "id", str, where),
+                required(function, "name", str, f"{where}.function"),
+                frozen(function["arguments"], f"{where}.function.arguments"),
+                extra,
+            )
+        )
+    return calls

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnkeep.model import Document, Message, Thinking
+
+from .._base import Envelope, Match, is_own
+from .._chat._open import match_entries, open_list, request, system_messages, to_send
+from .._losses import host_losses, key_losses, opaque_losses, pictures
+from ._decode import decode_ollama
+from ._encode import encode_ollama
+
+
+def _judge(entry: dict[str, Any]) -> tuple[int, str]:
+    """The score of *entry*, and the mark that decided."""
+    role = entry.get("role")
+    if role not in ("system", "user", "assistant", "tool"):
+        return 0, f"role {role!r}"
+    if not isinstance(entry.get("content", ""), str):
+        return 0, "content that is no text"
+    calls = entry.get("tool_calls")
+    if isinstance(calls, (list, tuple)) and calls:
+        for call in calls:
+            inner = call.get("function") if isinstance(call, dict) else None
+            arguments = inner.get("arguments") if isinstance(inner, dict) else None
+            if not isinstance(arguments, dict):
+                return 0, "arguments that are no object"
+        return (2 if "id" in calls[0] else 3), "a call with an object of arguments"
+    for key, kind in (("images", list), ("tool_name", str), ("thinking", str)):
+        if isinstance(entry.get(key), kind):
+            return 3, key
+    if "tool_call_id" in entry:
+        return 1, ""
+    if not isinstance(role, str) or "content" not in entry:
+        return 0, "no content"
+    return 1, ""
+
+
+class Ollama:
+    """Ollama's `/api/chat` messages: content is text, arguments are an object.
+
+    A result names its tool; most servers know no ids, so that none are written for
+    messages of other origin, and results of one round are put in the order of their
+    calls. Ids that came in go back.
+    """
+
+    name = "ollama"
+
+    def open(self, value: Any) -> Envelope:
+        """See `Format.open`."""
+        return open_list(value, self.name)
+
+    def matches(self, value: Any) -> Match:
+        """See `Format.matches`."""
+        return match_entries(value, _judge)
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+        return (decode_ollama(entry, path),)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`."""
+        return encode_ollama(messages)
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """See `Format.decode_system`."""
+        return system_messages(system, path)
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """See `Format.encode_request`."""
+        return request(self.encode(to_send(messages)), tools)
+
+    def losses(self, message: Message) -> list[str]:
+        """See `Format.losses`."""
+        lost = host_losses(message)
+        if message.layout is None or not is_own(message, self.name):
+            lost += key_losses(message, self.name)
+            lost += opaque_losses(message, self.name)
+            lost += [
+                "a file, or an image that is not inline"
+                for block in pictures(message)
+                if isinstance(block, Document) or block.data is None
+            ]
+            lost += [
+                "the seal or ciphertext of reasoning"
+                for block in message.content
+                if isinstance(block, Thinking) and (block.signature or block.data)
+            ]
+        return lost

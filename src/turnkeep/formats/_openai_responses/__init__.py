@@ -1,0 +1,5 @@
+"""OpenAI's Responses API."""
+
+from ._format import OpenAIResponses
+
+__all__ = ["OpenAIResponses"]

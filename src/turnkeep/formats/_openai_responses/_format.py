@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from turnkeep.model import Message, Role, Thinking
+
+from .._base import Envelope, Match, is_own, layout_of
+from .._chat._open import match_entries, open_list, part_types, request, to_send
+from .._losses import host_losses, key_losses, opaque_losses, pictures
+from .._shape import as_array
+from ._decode import decode_item
+from ._encode import encode_items
+from ._items import KNOWN
+from ._parts import NAME
+
+_INSTRUCTIONS = f"{NAME}:instructions"
+_PARTS = {"input_text", "output_text", "input_image", "input_file"}
+
+
+def _judge(item: dict[str, Any]) -> tuple[int, str]:
+    """The score of *item*, and the mark that decided."""
+    kind = item.get("type")
+    if isinstance(kind, str) and kind in KNOWN - {"message"}:
+        return 3, f"an item of type {kind!r}"
+    role = item.get("role")
+    if role not in ("system", "developer", "user", "assistant"):
+        return 0, f"type {kind!r}, role {role!r}"
+    if item.get("tool_calls") or not isinstance(
+        item.get("content"), (str, list, tuple)
+    ):
+        return 0, "no content of its kind"
+    kinds = part_types(item)
+    if kinds & _PARTS:
+        return 3, f"a part of type {min(kinds & _PARTS)!r}"
+    if kinds - {"refusal"}:
+        return 0, "parts of another format"
+    if kind == "message":
+        return 2, "an item of type 'message'"
+    return (1, "") if kind is None else (0, f"type {kind!r}")
+
+
+class OpenAIResponses:
+    """Items of OpenAI's Responses API.
+
+    An item is a message; runs of assistant-side items make one step. Reasoning keeps
+    its ciphertext byte for byte. Items that we do not know, and references to stored
+    ones, are carried as they are. `instructions` are system text beside the list.
+    """
+
+    name = NAME
+
+    def open(self, value: Any) -> Envelope:
+        """See `Format.open`; `input` may be a string: one user message."""
+        if not isinstance(value, dict) or not isinstance(value.get("input"), str):
+            found = open_list(value, self.name, key="input")
+            if not isinstance(value, dict):
+                return found
+            return attrs.evolve(found, system=value.get("instructions"))
+        entry = {"role": "user", "content": value["input"]}
+        found = open_list({**value, "input": [entry]}, self.name, key="input")
+        return attrs.evolve(
+            found,
+            system=value.get("instructions"),
+            replace=lambda made: value if made == [entry] else {**value, "input": made},
+        )
+
+    def matches(self, value: Any) -> Match:
+        """See `Format.matches`."""
+        if isinstance(value, dict) and isinstance(value.get("input"), str):
+            return Match(2, "input as a string @ $.input")
+        found = match_entries(value, _judge, "input")
+        if found.score and isinstance(value, dict):
+            return Match(max(found.score, 3), "a body with input @ $.input")
+        return found
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+        return (decode_item(entry, path),)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`."""
+        return encode_items(messages)
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """See `Format.decode_system`; instructions are text or a list of items."""
+        if system is None:
+            return ()
+        if isinstance(system, str):
+            return (Message.system(system, layout=_INSTRUCTIONS),)
+        items = as_array(system, "instructions", path)
+        return tuple(
+            decode_item(item, f"{path}[{nth}]") for nth, item in enumerate(items)
+        )
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """See `Format.encode_request`."""
+        beside = [m for m in messages if _is_instructions(m)]
+        listed = [m for m in messages if not _is_instructions(m)]
+        body = request(self.encode(to_send(listed)), tools, key="input")
+        if beside:
+            body["instructions"] = "\n".join(message.text for message in beside)
+        return body
+
+    def losses(self, message: Message) -> list[str]:
+        """See `Format.losses`."""
+        lost = host_losses(message)
+        if message.layout is None or not is_own(message, self.name):
+            lost += key_losses(message, self.name)
+            lost += opaque_losses(message, self.name)
+            if any(isinstance(block, Thinking) for block in message.content):
+                lost.append("reasoning (only items of this API can come back)")
+            for block in pictures(message):
+                if block.data is None and block.url is None:
+                    lost.append("a file id of another provider")
+                elif message.role is Role.ASSISTANT:
+                    lost.append("an image or file of a message with role assistant")
+        return lost
+
+
+def _is_instructions(message: Message) -> bool:
+    return message.role is Role.SYSTEM and layout_of(message, NAME) == "instructions"

@@ -1,0 +1,85 @@
+"""What a trimmed Anthropic request may not have changed: rules AE-01 to AE-03."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _models
+from .._anthropic_turns import THINKING, Turn, blocks_of, group, open_round
+from .._base import Findings, Request
+from .._bound import Piece, first_unbound, frame_change, plain
+from .._shared import first_stray, inside, role_of
+
+
+def check_edit(request: Request, before: Request, found: Findings) -> None:
+    """Compare a trimmed request with the one *before* it; linear in both."""
+    pieces, earlier = _pieces(request), _pieces(before)
+    kept = [(piece.path, piece.value) for piece in pieces if piece.thinking]
+    stray = first_stray(kept, [piece.value for piece in earlier if piece.thinking])
+    if stray is not None:
+        what = "this thinking block is not what the model sent, or not in its place"
+        found.add("AE-01", stray, what)
+    _check_round(request, before, found)
+    binding = inside(inside(request.body, "thinking"), "block_binding")
+    if binding.get("prefix_mismatch_behavior") == "drop_block":
+        return
+    unbound = first_unbound(
+        pieces, earlier, frame=frame_change(request, before, "system", "tools")
+    )
+    if unbound is not None:
+        model = request.model or before.model
+        number = "AE-03" if _models.binds_thinking(model) else "AE-s2"
+        what = f"this thinking block is bound to another conversation: {unbound.reason}"
+        found.add(number, unbound.path, what)
+
+
+def _pieces(request: Request) -> list[Piece]:
+    return [
+        Piece(
+            str(role_of(entry)),
+            plain(block.value),
+            block.kind in THINKING,
+            block.path(request),
+        )
+        for nth, entry in enumerate(request.entries)
+        for block in blocks_of(entry, nth)
+    ]
+
+
+def _check_round(request: Request, before: Request, found: Findings) -> None:
+    """AE-02, or AE-s1 where thinking is not enabled and all of it is gone."""
+    turns, earlier = group(request.entries), group(before.entries)
+    now, then = open_round(turns), open_round(earlier)
+    if not now or not then or not _results(turns[-1]) & _results(earlier[-1]):
+        return
+    kept = _thinking(now)
+    lost = first_stray([("", value) for value in _thinking(then)], kept)
+    if lost is None:
+        return
+    number = "AE-02"
+    if not kept and inside(request.body, "thinking").get("type") != "enabled":
+        number = "AE-s1"
+    where = request.at(now[0].blocks[0].entry if now[0].blocks else 0)
+    what = (
+        f"the tool round in progress had {len(_thinking(then))} thinking blocks and "
+        f"has {len(kept)} now"
+    )
+    found.add(number, where, what)
+
+
+def _thinking(turns: Sequence[Turn]) -> list[Any]:
+    return [
+        plain(block.value)
+        for turn in turns
+        for block in turn.blocks
+        if block.kind in THINKING
+    ]
+
+
+def _results(turn: Turn) -> set[str]:
+    return {
+        str(block.value.get("tool_use_id"))
+        for block in turn.blocks
+        if block.kind == "tool_result"
+    }

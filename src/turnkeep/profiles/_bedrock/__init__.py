@@ -1,0 +1,5 @@
+"""What the Converse API of Amazon Bedrock demands."""
+
+from ._profile import profile
+
+__all__ = ["profile"]

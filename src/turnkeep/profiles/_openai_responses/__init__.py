@@ -1,0 +1,5 @@
+"""What OpenAI's Responses API demands."""
+
+from ._profile import profile
+
+__all__ = ["profile"]
