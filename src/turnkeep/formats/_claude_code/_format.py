@@ -9,13 +9,13 @@ import attrs
 from turnkeep.errors import FormatError
 from turnkeep.model import DISPLAY_KINDS, Message, Role, thaw
 
-from .._anthropic_messages import (
+from .._base import Envelope, Match
+from .._claude._messages import (
     MessageWriter,
     block_losses,
     decode_message,
     wire_role,
 )
-from .._base import Envelope, Match
 from .._ids import with_call_ids
 from .._shape import as_array, as_object, as_text, frozen, json_type, sample
 from .._wire import Layout, need, weave

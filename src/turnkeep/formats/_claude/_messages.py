@@ -17,13 +17,11 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._anthropic._decode import NAME, decode_blocks, is_plain
-from ._anthropic._encode import BlockWriter
-from ._base import origin_of
-from ._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from ._shape import json_type
-from ._split import split_results
-from ._wire import (
+from .._base import origin_of
+from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
+from .._shape import json_type
+from .._split import split_results
+from .._wire import (
     NO_LAYOUT,
     CallIds,
     Layout,
@@ -33,6 +31,8 @@ from ._wire import (
     need,
     results_first,
 )
+from ._decode import NAME, decode_blocks, is_plain
+from ._encode import BlockWriter
 
 ROLES: Final = {
     "user": Role.USER,

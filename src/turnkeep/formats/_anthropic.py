@@ -16,26 +16,26 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from .._anthropic_messages import (
+from ._base import Envelope, Match, is_own
+from ._body import open_body
+from ._claude._decode import NAME, decode_text, is_plain, plain_texts
+from ._claude._messages import (
     ROLES,
     MessageWriter,
     block_losses,
     decode_message,
     wire_role,
 )
-from .._base import Envelope, Match, is_own
-from .._body import open_body
-from .._ids import with_call_ids
-from .._joins import shares_entry
-from .._shape import MARKS, as_array, as_object, sample
-from .._wire import (
+from ._ids import with_call_ids
+from ._joins import shares_entry
+from ._shape import MARKS, as_array, as_object, sample
+from ._wire import (
     NO_LAYOUT,
     Layout,
     need,
     rest,
     weave,
 )
-from ._decode import NAME, decode_text, is_plain, plain_texts
 
 _LISTED: Final = f"{NAME}:[]"
 """The layout of a message whose content is a list that has one spelling only."""
