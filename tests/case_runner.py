@@ -25,7 +25,7 @@ from turnkeep import (
     OlderThan,
     OpenCallError,
     StalePlanError,
-    Summarise,
+    Summarize,
     TruncateToolResults,
     TurnkeepError,
     UnknownCallError,
@@ -135,7 +135,7 @@ class Runner:
             case "truncate_results":
                 return TruncateToolResults(given["max_result_tokens"])
             case "summarize":
-                return Summarise(
+                return Summarize(
                     lambda messages: f"Before: {len(messages)} messages.",
                     max_tokens=max(given["summary_tokens"], 20),
                 )

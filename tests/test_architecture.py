@@ -26,7 +26,7 @@ def contracts() -> dict[str, set[str]]:
     [
         ("formats", {m.partition(":")[0] for m in _registry._CLASSES.values()}),
         ("profiles", set(PROFILES.values())),
-        ("strategies", {p.partition(":")[0] for p in _OURS.values()} | {"_summarise"}),
+        ("strategies", {p.partition(":")[0] for p in _OURS.values()} | {"_summarize"}),
     ],
 )
 def test_every_sibling_is_held_apart(package: str, modules: set[str]) -> None:

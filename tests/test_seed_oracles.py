@@ -10,7 +10,7 @@ import turnkeep
 from turnkeep import Budget, BudgetExceededError, Conversation, Message
 from turnkeep.formats import get_format
 from turnkeep.model import Thinking, ToolCall
-from turnkeep.strategies import OldestTurns, Summarise
+from turnkeep.strategies import OldestTurns, Summarize
 
 
 def length(entry: dict[str, Any]) -> int:
@@ -184,7 +184,7 @@ def test_a_summariser_that_fails_falls_back_and_is_tried_again() -> None:
 
     history = [Message.user(f"{n} " + _words(50)) for n in range(10)]
     for _ in range(2):
-        strategy = Summarise(summarize, max_tokens=50)
+        strategy = Summarize(summarize, max_tokens=50)
         kept = turnkeep.fit(history, 300, model="gpt-4o", strategy=strategy)
         assert 0 < len(kept) < 10
         assert all(m.kind is None for m in kept)

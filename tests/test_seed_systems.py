@@ -48,7 +48,7 @@ from turnkeep.strategies import (
     LowestPriority,
     OldestTurns,
     StripImages,
-    Summarise,
+    Summarize,
     TruncateToolResults,
 )
 from turnkeep.tokens import Usage
@@ -381,7 +381,7 @@ def test_row_19_there_is_one_summary_at_most() -> None:
         told.append(display_text(Message.user([Text(m.text) for m in messages])))
         return f"summary {len(told)}"
 
-    strategy = Summarise(summarize, max_tokens=50)
+    strategy = Summarize(summarize, max_tokens=50)
     history = [Message.user(f"turn {n} " + "x " * 100) for n in range(8)]
     once = turnkeep.fit(history, 600, model="gpt-4o", strategy=strategy)
     twice = turnkeep.fit(

@@ -23,14 +23,12 @@ def strategies(*args: object) -> dict[str, dict[str, Any]]:
 
 def test_the_figures_are_the_librarys() -> None:
     """The command is the function, on files."""
-    found = strategies(EXAMPLE, "-n", "1000", "-s", "default")
-    report = replay(
-        json.loads(EXAMPLE.read_text()), {"default": DEFAULT}, Budget(1_000)
-    )
+    found = strategies(EXAMPLE, "-n", "1000", "-s", "chat")
+    report = replay(json.loads(EXAMPLE.read_text()), {"chat": DEFAULT}, Budget(1_000))
 
-    assert list(found) == [FULL, SLIDING, "default"]
-    assert found["default"]["cost"] == report.outcome("default").cost
-    assert found["default"]["whole"] == report.outcome("default").whole
+    assert list(found) == [FULL, SLIDING, "chat"]
+    assert found["chat"]["cost"] == report.outcome("chat").cost
+    assert found["chat"]["whole"] == report.outcome("chat").whole
 
 
 def test_without_a_strategy_three_are_compared() -> None:
@@ -43,7 +41,7 @@ def test_without_a_strategy_three_are_compared() -> None:
 def test_the_table_and_the_chart_are_for_people() -> None:
     shown = run("replay", EXAMPLE, "-n", "1000").stdout
 
-    assert re.search(r"default +0?\.?\d+\.\d\d", shown)
+    assert re.search(r"chat +0?\.?\d+\.\d\d", shown)
     assert "whole" in shown
     assert re.search("[▁▂▃▄▅▆▇█]{5}", shown)
 
@@ -53,7 +51,7 @@ def test_plain_terminals_get_plain_marks() -> None:
         "replay", EXAMPLE, "-n", "1000", env={"PYTHONIOENCODING": "ascii"}
     ).stdout
 
-    assert "default" in shown
+    assert "chat" in shown
 
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
@@ -142,7 +140,7 @@ def test_a_chat_without_tools_has_nothing_to_keep(tmp_path: Path) -> None:
     """A share of nothing is a dash, for people; programs see that it is of none."""
     file, html = save(tmp_path / "chat.json", chat(12)), tmp_path / "x.html"
 
-    shown = run("replay", file, "-n", "400", "-s", "default", "--html", html)
+    shown = run("replay", file, "-n", "400", "-s", "chat", "--html", html)
     told = json.loads(run("replay", file, "-n", "400", "--json").stdout)
 
     (row,) = [line for line in shown.stdout.splitlines() if line[:8] == "default "]

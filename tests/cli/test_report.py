@@ -60,13 +60,13 @@ def test_json_has_the_figures_and_writes_no_page(
 def test_strategies_are_compared(tmp_path: Path) -> None:
     """Those named, beside never trimming and the sliding window."""
     page = tmp_path / "report.html"
-    options = ("--compare", "largest-first", "--compare", "default")
+    options = ("--compare", "largest-first", "--compare", "chat")
 
     result = run("report", EXAMPLE, "-n", "3500", *options, "-o", page, "--json")
 
     outcomes = json.loads(result.stdout)["replay"]["outcomes"]
     names = [outcome["name"] for outcome in outcomes]
-    assert names == ["no trimming", "sliding window", "largest-first", "default"]
+    assert names == ["no trimming", "sliding window", "largest-first", "chat"]
     assert "Strategies compared" in page.read_text()
 
 

@@ -22,9 +22,9 @@ from turnkeep.model import Image, Text, Thinking, ToolCall, ToolResult
 from turnkeep.plans import Edit, Plan
 from turnkeep.strategies import (
     DEFAULT,
+    Alternating,
     ClearToolResults,
     Digest,
-    InTurns,
     KeepEnds,
     KeepRecent,
     LargestFirst,
@@ -37,7 +37,7 @@ from turnkeep.strategies import (
     Strategy,
     StripImages,
     StripThinking,
-    Summarise,
+    Summarize,
     Superseded,
     Then,
     TruncateToolResults,
@@ -73,7 +73,7 @@ MAKERS: dict[str, Callable[[], Strategy]] = {
     "superseded": Superseded,
     "thinking": StripThinking,
     "images": lambda: StripImages(keep=0),
-    "summarise": lambda: Summarise(summary, max_tokens=20, max_input_tokens=100),
+    "summarise": lambda: Summarize(summary, max_tokens=20, max_input_tokens=100),
     "digest": lambda: Digest(0.1),
 }
 
@@ -250,7 +250,7 @@ def test_every_composition_of_two_keeps_the_promises(
 ) -> None:
     """P1 to P7 and P9 for `A | B` and `A & B`."""
     first, second, by_turns = pair_of
-    both = InTurns if by_turns else Then
+    both = Alternating if by_turns else Then
 
     check(case, size, target, lambda: both(MAKERS[first](), MAKERS[second]()))
 

@@ -24,7 +24,7 @@ from turnkeep import (
     Plan,
     Prices,
     StalePlanError,
-    Summarise,
+    Summarize,
     ToolCall,
     UnknownMessageError,
 )
@@ -396,7 +396,7 @@ def test_a_conversation_goes_on_while_its_summary_is_written() -> None:
         seen.append(len(messages))
         return "Before: small talk."
 
-    chat = talk(Budget(103, target=0.6), 5, strategy=Summarise(write, max_tokens=20))
+    chat = talk(Budget(103, target=0.6), 5, strategy=Summarize(write, max_tokens=20))
     turn(chat, 5)
 
     window = asyncio.run(chat.afit())
@@ -434,7 +434,7 @@ def test_what_comes_of_a_summariser_that_fails(fault: str) -> None:
     chat = talk(
         Budget(103, target=0.6),
         6,
-        strategy=Summarise(
+        strategy=Summarize(
             plain if fault == "sync" else write, max_tokens=20, timeout=0.2
         ),
         on_prune=told.append,
@@ -463,7 +463,7 @@ def test_an_error_of_afit_is_that_of_fit() -> None:
     plain.append(Message.user("x", token_count=500))
     with pytest.raises(BudgetExceededError):
         asyncio.run(plain.afit())
-    asking = talk(Budget(103, target=0.6), 6, strategy=Summarise(str, max_tokens=20))
+    asking = talk(Budget(103, target=0.6), 6, strategy=Summarize(str, max_tokens=20))
     asking.append(Message.user("x", token_count=500))
     with pytest.raises(BudgetExceededError):
         asyncio.run(asking.afit())

@@ -43,7 +43,7 @@ STRATEGIES: dict[str, Any] = {
     "priority": turnkeep.LowestPriority(),
     "relevance": turnkeep.Relevance() | turnkeep.LeastRecentlyReferenced(),
     "digest": turnkeep.Digest() | turnkeep.OldestSteps(),
-    "summarise": turnkeep.Summarise(summary, max_tokens=50),
+    "summarise": turnkeep.Summarize(summary, max_tokens=50),
 }
 
 

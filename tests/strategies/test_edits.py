@@ -13,8 +13,8 @@ from tests.strategies.views import decide, sized, texts, tokens_of, tool, turns,
 from turnkeep import Image, Json, Message, Text, Thinking, ToolCall, ToolResult
 from turnkeep.model import CLEARED, SHORTENED, marker_of, unmark
 from turnkeep.strategies import (
+    Alternating,
     ClearToolResults,
-    InTurns,
     OldestSteps,
     StripImages,
     StripThinking,
@@ -428,9 +428,9 @@ def test_a_second_strategy_never_undoes_the_first() -> None:
     sent = window(
         history,
         30,
-        InTurns(
+        Alternating(
             TruncateToolResults(30),
-            InTurns(Superseded(), ClearToolResults(0, placeholder="x")),
+            Alternating(Superseded(), ClearToolResults(0, placeholder="x")),
         ),
         on_overflow="send",
     )

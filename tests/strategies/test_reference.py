@@ -17,7 +17,7 @@ CLASSES = [
     for name in strategies.__all__
     if isinstance(made := getattr(strategies, name), type)
     and issubclass(made, Composable)
-    and made not in (Composable, strategies.Then, strategies.InTurns)
+    and made not in (Composable, strategies.Then, strategies.Alternating)
 ]
 
 

@@ -18,8 +18,9 @@ from turnkeep import Prices, StrategyError, strategies
 from turnkeep.plans import Drop, Edit
 from turnkeep.strategies import (
     DEFAULT,
+    Alternating,
     ClearToolResults,
-    InTurns,
+    Digest,
     KeepRecent,
     LeastRecentlyReferenced,
     OlderThan,
@@ -27,24 +28,31 @@ from turnkeep.strategies import (
     OldestTurns,
     Relevance,
     Strategy,
+    StripImages,
     Then,
     TruncateToolResults,
     by_name,
     names,
 )
-from turnkeep.strategies._registry import _OURS
+from turnkeep.strategies._registry import _MIXES, _OURS
 from turnkeep.strategies._when import Excess, best_trigger, clear_at_least
 
 
 @pytest.mark.parametrize(
     ("spec", "strategy"),
     [
-        ("default", DEFAULT),
+        ("chat", DEFAULT),
+        (
+            "agent",
+            Digest() | KeepRecent(0.3, Relevance() & LeastRecentlyReferenced()),
+        ),
+        ("memory", KeepRecent(0.3, Relevance())),
+        ("strip-images | chat", Then(StripImages(), DEFAULT)),
         ("oldest-turns", OldestTurns()),
         (" oldest-turns | oldest-steps ", Then(OldestTurns(), OldestSteps())),
         (
             "oldest-turns|relevance&oldest-steps",
-            Then(OldestTurns(), InTurns(Relevance(), OldestSteps())),
+            Then(OldestTurns(), Alternating(Relevance(), OldestSteps())),
         ),
         (
             "truncate-tool-results:max_tokens=100,head=0.7",
@@ -68,7 +76,7 @@ def test_a_name_with_parameters_makes_a_strategy(spec: str, strategy: Strategy) 
     assert by_name(spec) == strategy
 
 
-@pytest.mark.parametrize("name", sorted(_OURS))
+@pytest.mark.parametrize("name", sorted({*_OURS, *_MIXES}))
 def test_every_name_leads_to_a_strategy(name: str) -> None:
     options = ":age=1h" if name == "older-than" else ""
 
@@ -79,9 +87,9 @@ def test_every_name_leads_to_a_strategy(name: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("newest", "not known; there are clear-tool-results"),
+        ("newest", "not known; there are agent, chat, clear-tool-results"),
         ("", "missing at 0"),
-        ("default:x=1", "no parameters"),
+        ("chat:x=1", "no parameters; it stands for 'oldest-turns | oldest-steps'"),
         ("oldest-turns:share=2", "share"),
         ("keep-recent:share=2", "between 0 and 1"),
         ("keep-recent:share", "share has no value"),
@@ -166,7 +174,7 @@ def test_by_turns_goes_on_with_what_is_left() -> None:
         def propose(self, _history: Any, /) -> Iterator[Any]:
             yield from self.edits
 
-    both = InTurns(Fixed(1, 2, 3), Fixed("a"))
+    both = Alternating(Fixed(1, 2, 3), Fixed("a"))
 
     assert list(both.propose(None)) == [1, "a", 2, 3]  # type: ignore[arg-type]
 

@@ -21,9 +21,9 @@ from turnkeep import (
 )
 from turnkeep.model import DIGEST, SUMMARY, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
-from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarise
-from turnkeep.strategies._calling import Rehearsal, SummariserError, call
-from turnkeep.strategies._summarise import _level
+from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarize
+from turnkeep.strategies._calling import Rehearsal, SummarizerError, call
+from turnkeep.strategies._summarize import _level
 
 
 class Writer:
@@ -54,7 +54,7 @@ def test_the_oldest_turns_go_together_and_a_summary_stands_for_them() -> None:
     writer = Writer()
     history = [Message.system("s", id="s"), *turns(20, 20, 20, 20)]
 
-    made = decide(history, 61, Summarise(writer, max_tokens=20))
+    made = decide(history, 61, Summarize(writer, max_tokens=20))
     sent = made.apply(history)
 
     assert [m.id for m in writer.given[0]] == ["u0", "u1"]
@@ -67,21 +67,21 @@ def test_the_oldest_turns_go_together_and_a_summary_stands_for_them() -> None:
 
 def test_the_same_messages_are_summarised_once() -> None:
     writer = Writer()
-    strategy = Summarise(writer, max_tokens=20)
+    strategy = Summarize(writer, max_tokens=20)
     history = turns(20, 20, 20, 20)
 
     first = window(history, 60, strategy)
 
     assert window(history, 60, strategy) == first
     assert len(writer.given) == 1
-    plain = Summarise(first_words)
+    plain = Summarize(first_words)
     assert pickle.loads(pickle.dumps(plain)) == plain  # noqa: S301 - our own
 
 
 def test_an_earlier_summary_is_merged_and_replaced() -> None:
     """The log grows, and so does what is covered: only the new part is read."""
     writer = Writer()
-    strategy = Summarise(writer, max_tokens=20)
+    strategy = Summarize(writer, max_tokens=20)
 
     window(turns(20, 20, 20, 20), 60, strategy)
     sent = window(turns(20, 20, 20, 20, 20, 20), 60, strategy)
@@ -95,10 +95,10 @@ def test_an_earlier_summary_is_merged_and_replaced() -> None:
 def test_a_summary_in_the_list_is_merged_and_replaced() -> None:
     """The window was fed back, and the chat went on."""
     writer = Writer()
-    sent = window(turns(20, 20, 20, 20), 60, Summarise(writer, max_tokens=20))
+    sent = window(turns(20, 20, 20, 20), 60, Summarize(writer, max_tokens=20))
     fed = [*sent, *(m.evolve(id=f"v{n}") for n, m in enumerate(turns(20, 20)))]
 
-    again = window(fed, 72, Summarise(writer, max_tokens=20))
+    again = window(fed, 72, Summarize(writer, max_tokens=20))
 
     assert [m.kind for m in again] == ["summary", None, None]
     assert writer.given[1][0].kind == "summary"
@@ -109,7 +109,7 @@ def test_a_long_tool_loop_is_summarised_from_its_beginning() -> None:
     writer = Writer()
     history = [*turns(5), *(m for n in range(5) for m in tool(f"c{n}", sized(20)))]
 
-    sent = window(history, 70, Summarise(writer, max_tokens=20))
+    sent = window(history, 70, Summarize(writer, max_tokens=20))
 
     assert [m.id for m in writer.given[0]] == [
         "a-c0",
@@ -131,7 +131,7 @@ def test_a_long_tool_loop_is_summarised_from_its_beginning() -> None:
     ],
 )
 def test_a_failing_summariser_falls_back_to_dropping(answer: Any, why: str) -> None:
-    made = decide(turns(20, 20, 20, 20), 60, Summarise(answer, max_tokens=20))
+    made = decide(turns(20, 20, 20, 20), 60, Summarize(answer, max_tokens=20))
 
     assert list(made.dropped.ids) == ["u0"]
     assert {d.cause for d in made.dropped} == {"age"}
@@ -145,7 +145,7 @@ def test_a_slow_summariser_is_left_behind() -> None:
         waiting.wait(10)
         return "too late"
 
-    made = decide(turns(20, 20, 20), 45, Summarise(slow, max_tokens=20, timeout=0.01))
+    made = decide(turns(20, 20, 20), 45, Summarize(slow, max_tokens=20, timeout=0.01))
     waiting.set()
 
     assert list(made.dropped.ids) == ["u0"]
@@ -153,7 +153,7 @@ def test_a_slow_summariser_is_left_behind() -> None:
 
 
 def test_a_summary_that_is_not_smaller_is_refused_and_the_turns_dropped() -> None:
-    made = decide(turns(6, 6, 6, 6), 20, Summarise(Writer("x" * 90), max_tokens=40))
+    made = decide(turns(6, 6, 6, 6), 20, Summarize(Writer("x" * 90), max_tokens=40))
 
     assert not made.inserted
     assert any("summary refused" in warning for warning in made.warnings)
@@ -163,7 +163,7 @@ def test_a_summary_that_is_not_smaller_is_refused_and_the_turns_dropped() -> Non
 
 def test_a_long_summary_is_cut_at_its_end() -> None:
     made = decide(
-        turns(90, 90, 20), 120, Summarise(Writer("so it goes " * 50), max_tokens=30)
+        turns(90, 90, 20), 120, Summarize(Writer("so it goes " * 50), max_tokens=30)
     )
 
     (summary,) = made.inserted
@@ -181,7 +181,7 @@ def test_what_a_summariser_reads_is_bounded() -> None:
         *turns(20, 20, 20),
     ]
 
-    window(history, 60, Summarise(writer, max_tokens=20, max_input_tokens=200))
+    window(history, 60, Summarize(writer, max_tokens=20, max_input_tokens=200))
 
     (given,) = writer.given
     assert sum(map(tokens_of, given)) <= 200
@@ -191,7 +191,7 @@ def test_what_a_summariser_reads_is_bounded() -> None:
 
 def test_the_oldest_are_left_out_of_a_very_long_input_but_not_the_summary() -> None:
     writer = Writer()
-    strategy = Summarise(writer, max_tokens=20, max_input_tokens=100)
+    strategy = Summarize(writer, max_tokens=20, max_input_tokens=100)
     window(turns(*[8] * 20), 40, strategy)
     window(turns(*[8] * 60), 40, strategy)
 
@@ -212,7 +212,7 @@ def test_one_call_a_fit_at_most() -> None:
     window(
         turns(*[20] * 10),
         100,
-        Summarise(writer, max_tokens=20) & Summarise(other, max_tokens=20),
+        Summarize(writer, max_tokens=20) & Summarize(other, max_tokens=20),
     )
 
     assert len(writer.given) + len(other.given) == 1
@@ -222,7 +222,7 @@ def test_nothing_to_cover_is_no_call() -> None:
     writer = Writer()
 
     with pytest.raises(BudgetExceededError):
-        decide(turns(50), 20, Summarise(writer))
+        decide(turns(50), 20, Summarize(writer))
 
     assert not writer.given
 
@@ -232,7 +232,7 @@ def test_an_async_summariser_runs_on_a_private_loop() -> None:
         await asyncio.sleep(0)
         return f"{len(messages)} read"
 
-    sent = window(turns(20, 20, 20, 20), 60, Summarise(write, max_tokens=20))
+    sent = window(turns(20, 20, 20, 20), 60, Summarize(write, max_tokens=20))
 
     assert sent[0].text.endswith("2 read")
 
@@ -246,12 +246,12 @@ def test_an_async_summariser_runs_on_the_loop_of_the_caller() -> None:
 
     async def main() -> object:
         rehearsal = Rehearsal()
-        with pytest.raises(SummariserError, match="not been asked"):
+        with pytest.raises(SummarizerError, match="not been asked"):
             rehearsal.answer(write, [], 5.0)
         assert rehearsal.is_open
         await rehearsal.ask()
         assert rehearsal.answer(write, [], 5.0) == "done"
-        with pytest.raises(SummariserError, match="history changed"):
+        with pytest.raises(SummarizerError, match="history changed"):
             rehearsal.answer(write, [Message.user("more")], 5.0)
         return asyncio.get_running_loop()
 
@@ -259,7 +259,7 @@ def test_an_async_summariser_runs_on_the_loop_of_the_caller() -> None:
 
 
 def test_what_a_summariser_raises_is_said() -> None:
-    with pytest.raises(SummariserError, match="KeyError"):
+    with pytest.raises(SummarizerError, match="KeyError"):
         call(missing, [], 5.0)
 
 
@@ -274,7 +274,7 @@ def test_what_a_summariser_raises_is_said() -> None:
 )
 def test_arguments_of_a_summary(bad: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError), match=next(iter(bad))):
-        Summarise(**{"summarizer": str, **bad})
+        Summarize(**{"summarizer": str, **bad})
 
 
 # -- Digest -------------------------------------------------------------------------
@@ -383,7 +383,7 @@ def test_summaries_go_when_the_hard_budget_demands_it() -> None:
 
 def test_the_earlier_marker_is_not_doubled() -> None:
     sent = window(
-        turns(20, 20, 20, 20), 60, Summarise(Writer(f"{SUMMARY}\nso"), max_tokens=20)
+        turns(20, 20, 20, 20), 60, Summarize(Writer(f"{SUMMARY}\nso"), max_tokens=20)
     )
 
     assert marker_of(sent[0].text) == SUMMARY
@@ -394,7 +394,7 @@ def test_a_summary_that_there_is_no_room_for_is_left_out() -> None:
     """What must stay fills the budget: no error because of what is ours."""
     history = [*turns(20, 20), Message.user(sized(50), id="now")]
 
-    made = decide(history, 50, Summarise(Writer(), max_tokens=20))
+    made = decide(history, 50, Summarize(Writer(), max_tokens=20))
 
     assert list(made.dropped.ids) == ["u0", "u1"]
     assert not made.inserted
@@ -419,7 +419,7 @@ def test_a_conversation_has_one_summary_that_grows() -> None:
     chat = Conversation(
         budget=Budget(600, target=0.6),
         model="gpt-4o",
-        strategy=Summarise(writer, max_tokens=60),
+        strategy=Summarize(writer, max_tokens=60),
     )
 
     sent = talk(chat, range(60))
@@ -438,12 +438,12 @@ def test_a_saved_conversation_goes_on_from_its_summary() -> None:
     chat = Conversation(
         budget=Budget(600, target=0.6),
         model="gpt-4o",
-        strategy=Summarise(writer, max_tokens=60),
+        strategy=Summarize(writer, max_tokens=60),
     )
     talk(chat, range(30))
 
     again = Conversation.from_json(
-        chat.to_json(), strategy=Summarise(later, max_tokens=60)
+        chat.to_json(), strategy=Summarize(later, max_tokens=60)
     )
     talk(again, range(30, 60))
 
@@ -474,7 +474,7 @@ def test_an_async_summariser_of_a_conversation_runs_on_its_loop() -> None:
         chat = Conversation(
             budget=Budget(300, target=0.6),
             model="gpt-4o",
-            strategy=Summarise(write, max_tokens=60),
+            strategy=Summarize(write, max_tokens=60),
         )
         for nth in range(10):
             chat.user(f"question {nth} about order_{nth} " * 4)

@@ -31,7 +31,7 @@ PRICES: Mapping[str, Prices] = {
 """What the providers' caches cost, relative to a plain prompt token (genai-prices)."""
 
 COMPARED = (
-    "default",
+    "chat",
     "least-recently-referenced",
     "keep-recent:rest=(relevance & least-recently-referenced)",
 )

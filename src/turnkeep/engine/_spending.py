@@ -8,6 +8,7 @@ from turnkeep.model import Message, ToolCall, ToolResult
 from turnkeep.plans import (
     Batch,
     Cause,
+    Cover,
     Drop,
     Edit,
     Insert,
@@ -15,7 +16,6 @@ from turnkeep.plans import (
     Refused,
     Replace,
     Reserve,
-    Summarise,
 )
 from turnkeep.turns import HIDDEN, SYSTEM
 
@@ -159,7 +159,7 @@ class Spending:
                 draft.warnings.append(edit.text)
             case Insert():
                 self._take_insert(draft, edit)
-            case Summarise():
+            case Cover():
                 self._take_summary(draft, edit)
             case _:  # a third-party strategy is not type-checked
                 reason = f"proposed {edit!r}, which is not an edit"
@@ -264,7 +264,7 @@ class Spending:
             return
         draft.insert(edit.content, self._place_before(edit.before_turn), edit.cause)
 
-    def _take_summary(self, draft: Draft, edit: Summarise) -> None:
+    def _take_summary(self, draft: Draft, edit: Cover) -> None:
         """The covered turns' free steps go together, if that makes it smaller."""
         history, grouping = self.case.history, self.case.history.grouping
         free = [

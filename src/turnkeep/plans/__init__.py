@@ -4,13 +4,13 @@ from ._decisions import Action, Decision, Decisions, Inserted, Refused, Run
 from ._edits import (
     Batch,
     Cause,
+    Cover,
     Drop,
     Edit,
     Insert,
     Note,
     Replace,
     Reserve,
-    Summarise,
     Unit,
 )
 from ._figures import plan_figures
@@ -20,6 +20,7 @@ __all__ = [
     "Action",
     "Batch",
     "Cause",
+    "Cover",
     "Decision",
     "Decisions",
     "Drop",
@@ -33,7 +34,6 @@ __all__ = [
     "Replace",
     "Reserve",
     "Run",
-    "Summarise",
     "Unit",
     "plan_figures",
 ]

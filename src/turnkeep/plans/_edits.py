@@ -131,7 +131,7 @@ class Insert:
 
 
 @attrs.frozen
-class Summarise:
+class Cover:
     """Let whole turns (and single steps) go together and send *content* for them."""
 
     turns: tuple[int, ...]
@@ -142,4 +142,4 @@ class Summarise:
     earlier summary."""
 
 
-Edit: TypeAlias = Drop | Replace | Batch | Reserve | Note | Insert | Summarise
+Edit: TypeAlias = Drop | Replace | Batch | Reserve | Note | Insert | Cover

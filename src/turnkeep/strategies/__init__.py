@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ._base import Composable, InTurns, Strategy, Then
+from ._base import Alternating, Composable, Strategy, Then
 from ._oldest import OldestSteps, OldestTurns
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._referenced import LeastRecentlyReferenced
     from ._registry import by_name, names
     from ._relevance import Relevance
-    from ._summarise import Summarise
+    from ._summarize import Summarize
     from ._superseded import Superseded
     from ._thinking import StripThinking
     from ._truncate import TruncateToolResults
@@ -43,7 +43,7 @@ _PLACES = {
     "Relevance": "_relevance",
     "StripImages": "_images",
     "StripThinking": "_thinking",
-    "Summarise": "_summarise",
+    "Summarize": "_summarize",
     "Superseded": "_superseded",
     "TruncateToolResults": "_truncate",
     "by_name": "_registry",
@@ -52,10 +52,10 @@ _PLACES = {
 
 __all__ = [
     "DEFAULT",
+    "Alternating",
     "ClearToolResults",
     "Composable",
     "Digest",
-    "InTurns",
     "KeepEnds",
     "KeepRecent",
     "LargestFirst",
@@ -68,7 +68,7 @@ __all__ = [
     "Strategy",
     "StripImages",
     "StripThinking",
-    "Summarise",
+    "Summarize",
     "Superseded",
     "Then",
     "TruncateToolResults",

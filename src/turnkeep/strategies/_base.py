@@ -23,15 +23,15 @@ class Strategy(Protocol):
 
 
 class Composable:
-    """Gives a strategy `A | B` (first A, then B) and `A & B` (by turns)."""
+    """Gives a strategy `A | B` (first A, then B) and `A & B` (alternating)."""
 
     __slots__ = ()
 
     def __or__(self, other: Strategy) -> Then:
         return Then(self, other)  # type: ignore[arg-type]
 
-    def __and__(self, other: Strategy) -> InTurns:
-        return InTurns(self, other)  # type: ignore[arg-type]
+    def __and__(self, other: Strategy) -> Alternating:
+        return Alternating(self, other)  # type: ignore[arg-type]
 
 
 @attrs.frozen
@@ -48,7 +48,7 @@ class Then(Composable):
 
 
 @attrs.frozen
-class InTurns(Composable):
+class Alternating(Composable):
     """The two strategies' proposals in alternation: `first & second`."""
 
     first: Strategy

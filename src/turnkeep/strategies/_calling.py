@@ -14,7 +14,7 @@ Summarizer: TypeAlias = Callable[[Sequence[Message]], str | Awaitable[str]]
 """Takes the messages to cover, the earlier summary first, and returns a text."""
 
 
-class SummariserError(Exception):
+class SummarizerError(Exception):
     """Why there is no summary, in words; never leaves the strategies."""
 
 
@@ -50,7 +50,7 @@ class Rehearsal:
                     if inspect.isawaitable(answer):
                         answer = await answer
             self._answer = _checked(answer)
-        except SummariserError as error:
+        except SummarizerError as error:
             self._failure = str(error)
         except TimeoutError:
             self._failure = f"it took longer than {timeout:g} seconds"
@@ -63,17 +63,17 @@ class Rehearsal:
         """What was answered; noted as a question where nothing was asked yet.
 
         Raises:
-            SummariserError: There is no answer to this.
+            SummarizerError: There is no answer to this.
         """
         if self.asked is None:
             self.asked = (summarizer, tuple(messages), timeout)
             reason = "it has not been asked yet"
-            raise SummariserError(reason)
+            raise SummarizerError(reason)
         if self._failure is not None:
-            raise SummariserError(self._failure)
+            raise SummarizerError(self._failure)
         if self._answer is None or self.asked[1] != tuple(messages):
             reason = "the history changed while it was written"
-            raise SummariserError(reason)
+            raise SummarizerError(reason)
         return self._answer
 
 
@@ -89,7 +89,7 @@ def call(summarizer: Summarizer, messages: Sequence[Message], timeout: float) ->
     own loop.
 
     Raises:
-        SummariserError: It fails, takes longer than *timeout* seconds, or says nothing.
+        SummarizerError: It fails, takes longer than *timeout* seconds, or says nothing.
     """
     rehearsal = REHEARSAL.get()
     if rehearsal is not None:
@@ -116,10 +116,10 @@ def call(summarizer: Summarizer, messages: Sequence[Message], timeout: float) ->
     if failure:
         error = failure[0]
         reason = f"it failed with {type(error).__name__}: {error}"
-        raise SummariserError(reason) from error
+        raise SummarizerError(reason) from error
     if not outcome:
         reason = f"it took longer than {timeout:g} seconds"
-        raise SummariserError(reason)
+        raise SummarizerError(reason)
     return _checked(outcome[0])
 
 
@@ -127,14 +127,14 @@ def _checked(text: object) -> str:
     """A summariser's answer.
 
     Raises:
-        SummariserError: It is no text, or says nothing.
+        SummarizerError: It is no text, or says nothing.
     """
     if not isinstance(text, str):
         reason = f"it returned a {type(text).__name__}, not text"
-        raise SummariserError(reason)
+        raise SummarizerError(reason)
     if not text.strip():
         reason = "it returned nothing"
-        raise SummariserError(reason)
+        raise SummarizerError(reason)
     return text.strip()
 
 

@@ -1,4 +1,4 @@
-"""Strategies by name, for the command line: our own and those of other packages."""
+"""Strategies by name: our own, compositions of them, and other packages' own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ GROUP = "turnkeep.strategies"
 
 _OURS = {
     "clear-tool-results": "_clear:ClearToolResults",
-    "default": "_oldest:",
     "digest": "_digest:Digest",
     "keep-ends": "_ends:KeepEnds",
     "keep-recent": "_recent:KeepRecent",
@@ -36,20 +35,30 @@ _OURS = {
     "truncate-tool-results": "_truncate:TruncateToolResults",
 }
 
+_MIXES = {
+    "agent": "digest | keep-recent:share=0.3,"
+    "rest=(relevance & least-recently-referenced)",
+    "chat": "oldest-turns | oldest-steps",
+    "memory": "keep-recent:share=0.3,rest=(relevance)",
+}
+"""Names of compositions that have proved themselves; `"chat"` is the default."""
+
 _AGE = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def names() -> tuple[str, ...]:
     """Every name that `by_name` takes, sorted."""
-    return tuple(sorted({*_OURS, *(entry.name for entry in _others())}))
+    return tuple(sorted({*_OURS, *_MIXES, *(entry.name for entry in _others())}))
 
 
 def by_name(spec: str) -> Strategy:
     """The strategy that *spec* names, with the parameters it gives.
 
     A name alone, or followed by a colon and `parameter=value` pairs; `|` takes one
-    after the other, `&` takes them by turns (it binds closer), parentheses group.
+    after the other, `&` takes them alternating (it binds closer), parentheses group.
+    `chat` is what is done unless a strategy is given; `agent` and `memory` are
+    compositions for long tool use and for long memory.
 
     >>> by_name("truncate-tool-results:max_tokens=100 | oldest-turns")
     Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestTurns())
@@ -132,9 +141,9 @@ class _Reader:
 
 def _both(first: Strategy, second: Strategy, *, then: bool) -> Strategy:
     # Strategies of other packages need not compose by themselves.
-    from ._base import InTurns, Then  # noqa: PLC0415 - keeps the names above together
+    from ._base import Alternating, Then  # noqa: PLC0415 - keeps the names above together
 
-    return Then(first, second) if then else InTurns(first, second)
+    return Then(first, second) if then else Alternating(first, second)
 
 
 def _value(text: str) -> Any:
@@ -158,12 +167,11 @@ def _others() -> list[Any]:
 
 
 def _make(name: str, options: Mapping[str, Any]) -> Strategy:
-    if name == "default":
+    if name in _MIXES:
         if options:
-            raise StrategyError(name, "it has no parameters")
-        from ._oldest import OldestSteps, OldestTurns  # noqa: PLC0415
-
-        return OldestTurns() | OldestSteps()
+            reason = f"it has no parameters; it stands for {_MIXES[name]!r}"
+            raise StrategyError(name, reason)
+        return by_name(_MIXES[name])
     maker = _class(name)
     _check(name, maker, options)
     try:

@@ -8,11 +8,10 @@ import attrs
 
 from turnkeep.index import HistoryView, StepView
 from turnkeep.model import SUMMARY, Message, Text, ToolResult, mark, unmark
-from turnkeep.plans import Cause, Drop, Edit, Note
-from turnkeep.plans import Summarise as Cover
+from turnkeep.plans import Cause, Cover, Drop, Edit, Note
 
 from ._base import Composable, at_least
-from ._calling import SummariserError, Summarizer, call
+from ._calling import Summarizer, SummarizerError, call
 from ._rank import loop_steps, old_turns
 from ._shorten import beginning, shorten
 
@@ -64,7 +63,7 @@ class _Written:
 
 
 @attrs.frozen
-class Summarise(Composable):
+class Summarize(Composable):
     """The oldest turns go together, and a summary that you write stands for them.
 
     *summarizer* is called at most once a fit, with the messages to cover, an earlier
@@ -82,7 +81,7 @@ class Summarise(Composable):
     Evidence: a summary keeps what was said and loses ids and paths, which later calls
     need: compose it with `Digest`. Costs the messages covered, and your model's call.
 
-    >>> Summarise(lambda messages: f"{len(messages)} said", max_tokens=99).max_tokens
+    >>> Summarize(lambda messages: f"{len(messages)} said", max_tokens=99).max_tokens
     99
 
     Args:
@@ -120,7 +119,7 @@ class Summarise(Composable):
         sources = [history.message(i) for step in covered for i in step.indexes]
         try:
             text = self._text(history, sources)
-        except SummariserError as error:
+        except SummarizerError as error:
             yield Note(f"no summary: {error}; older turns are dropped instead")
             return
         ids = [history.id(i) for step in covered for i in step.indexes]
