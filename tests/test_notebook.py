@@ -82,7 +82,7 @@ def test_a_window(chat: Conversation) -> None:
 
     assert f"<b>{window.tokens}</b> tokens in {len(window)} messages, openai" in html
     assert "&lt;script&gt;" in html
-    assert repr(window) == f"Window({window.tokens} tokens, format='openai')"
+    assert repr(window) == f"Window({window.tokens} tokens, format='openai', pruned)"
 
 
 def test_a_plan(chat: Conversation) -> None:

@@ -917,7 +917,8 @@ def test_row_53_orphans_are_mended_where_they_are_sent() -> None:
     ]
 
     profile = get_profile(format="openai")
-    mended, report = repair_messages(orphaned, profile=profile, close="all")
+    report = repair_messages(orphaned, profile=profile, close="all")
+    mended = report.value
     window = turnkeep.fit(orphaned, 10_000, model="gpt-4o")
 
     assert report.changed

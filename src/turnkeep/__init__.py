@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from turnkeep.api import (
+        Repair,
         TokenCount,
         check,
         convert,
         count,
         fit,
+        fit_many,
         plan,
         repair,
         trim_messages,
     )
-    from turnkeep.api._batches import fit_many
     from turnkeep.budgets import Budget, Prices
     from turnkeep.conversation import (
         CallState,
@@ -101,16 +102,17 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "turnkeep.api": (
+        "Repair",
         "TokenCount",
         "check",
         "convert",
         "count",
         "fit",
+        "fit_many",
         "plan",
         "repair",
         "trim_messages",
     ),
-    "turnkeep.api._batches": ("fit_many",),
     "turnkeep.budgets": ("Budget", "Prices"),
     "turnkeep.conversation": (
         "CallState",
@@ -234,6 +236,7 @@ __all__ = [
     "Plan",
     "Prices",
     "Relevance",
+    "Repair",
     "Role",
     "StalePlanError",
     "Strategy",

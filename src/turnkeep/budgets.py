@@ -126,6 +126,24 @@ class Budget:
             raise ValueError(msg)
 
     @classmethod
+    def of(cls, budget: Budget | int) -> Budget:
+        """The budget that was meant: a number is one of tokens.
+
+        >>> Budget.of(8_000) == Budget(8_000)
+        True
+
+        Raises:
+            TypeError: It is neither.
+            ValueError: It is out of its range.
+        """
+        if isinstance(budget, Budget):
+            return budget
+        if isinstance(budget, int) and not isinstance(budget, bool):
+            return cls(budget)
+        msg = f"budget must be a Budget or a whole number of tokens, got {budget!r}"
+        raise TypeError(msg)
+
+    @classmethod
     def for_model(cls, name: str, *, reserve: int | None = None) -> Budget:
         """The whole context window of a model, and what its prompt cache costs.
 

@@ -317,16 +317,18 @@ def test_the_policy_for_open_calls(saved: bool) -> None:
     """Answered by a stand-in, kept bare, or refused; `fit` may say otherwise."""
 
     def asked(policy: Any) -> Conversation:
-        made = chat(pending_policy=policy)
+        made = chat(open_calls=policy)
         made.user("And now?")
         return Conversation.from_json(made.to_json()) if saved else made
 
-    assert "c1" in results(asked("answer").fit())
+    assert "c1" in results(asked("stand-in").fit())
     assert results(asked("keep").fit()) == {}
     with pytest.raises(OpenCallError, match="c1"):
         asked("raise").fit()
     assert "c1" in results(asked("raise").fit(open_calls="stand-in"))
-    with pytest.raises(ValueError, match="pending_policy is one of"):
+    with pytest.raises(
+        ValueError, match="open_calls must be one of stand-in, keep, raise, got 'guess'"
+    ):
         asked("guess")
 
 

@@ -32,7 +32,7 @@ def full() -> Conversation:
         tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}],
         token_counter="approximate",
         stand_in_text="Wait.",
-        pending_policy="keep",
+        open_calls="keep",
     )
     chat.metadata["owner"] = {"name": "eve", "tags": [1, None]}
     chat.system("Be brief.", timestamp=NOON)
@@ -67,7 +67,7 @@ def test_everything_comes_back(tmp_path: Path) -> None:
         chat.tools,
     )
     assert loaded.budget == chat.budget
-    assert (loaded.pending_policy, loaded.stand_in_text) == ("keep", "Wait.")
+    assert (loaded.open_calls, loaded.stand_in_text) == ("keep", "Wait.")
     assert loaded.user("next").id == f"msg-{len(chat) + 1}"
 
 
@@ -126,7 +126,8 @@ def test_what_a_newer_version_wrote_is_kept() -> None:
         ({"model": 4}, "$.model"),
         ({"next_id": "7"}, "$.next_id"),
         ({"next_id": 2**70}, "$.next_id"),
-        ({"pending_policy": "guess"}, "$.pending_policy"),
+        ({"open_calls": "guess"}, "$.open_calls"),
+        ({"profile": "nobody"}, "$.profile"),
         ({"counts": [1]}, "$.counts"),
         ({"counts": ["x"] * 124}, "$.counts[0]"),
         ({"calls": [{"message": "nobody"}]}, "$.calls[0].message"),

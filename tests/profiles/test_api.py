@@ -82,7 +82,8 @@ def test_repair_returns_the_callers_own_entries() -> None:
     body = {"model": "gpt-4o", "messages": [ORPHAN, HELLO, ASKS, DONE], "n": 1}
     before = copy.deepcopy(body)
 
-    mended, report = turnkeep.repair(body)
+    report = turnkeep.repair(body)
+    mended = report.value
 
     assert body == before
     assert mended == {**body, "messages": [HELLO, ASKS, DONE]}
@@ -92,14 +93,15 @@ def test_repair_returns_the_callers_own_entries() -> None:
     )
     assert report.changed
     assert "the call 'gone' is not in the history" in str(report)
-    assert turnkeep.repair(mended)[0] is mended
+    assert turnkeep.repair(mended).value is mended
 
 
 def test_repair_moves_results_to_their_call() -> None:
     """The moved entry is the caller's own as well."""
     chat = [HELLO, ASKS, {"role": "user", "content": "well?"}, DONE]
 
-    mended, report = turnkeep.repair(chat)
+    report = turnkeep.repair(chat)
+    mended = report.value
 
     assert [entry["role"] for entry in mended] == ["user", "assistant", "tool", "user"]
     assert mended[2] is DONE
@@ -111,9 +113,10 @@ def test_repair_closes_the_calls_named() -> None:
     """By id, or all of them; others are awaited and stay open."""
     chat = [HELLO, ASKS, {"role": "user", "content": "well?"}]
 
-    assert turnkeep.repair(chat)[0] is chat
+    assert turnkeep.repair(chat).value is chat
     for close in (["c1"], "all"):
-        mended, _ = turnkeep.repair(chat, close=close)
+        repaired = turnkeep.repair(chat, close=close)
+        mended = repaired.value
         assert "closed without a result" in mended[2]["content"]
         assert turnkeep.check(mended) == []
     with pytest.raises(UnknownCallError):
@@ -125,7 +128,8 @@ def test_repair_takes_message_objects() -> None:
     lone = Message(Role.TOOL_RESULT, Message.tool_result("gone", "42").content)
     hello = Message.user("hi")
 
-    mended, _ = turnkeep.repair([lone, hello])
+    repaired = turnkeep.repair([lone, hello])
+    mended = repaired.value
 
     assert len(mended) == 1
     assert mended[0] is hello
@@ -139,7 +143,8 @@ def test_repair_leaves_recordings_alone(name: str) -> None:
     for record in read_corpus(name):
         body = record["body"]
         before = turnkeep.check(body, format=name)
-        mended, report = turnkeep.repair(body, format=name)
+        report = turnkeep.repair(body, format=name)
+        mended = report.value
         if not before and not report.changed:
             assert mended is body
         after = turnkeep.check(mended, format=name)

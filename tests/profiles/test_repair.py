@@ -41,7 +41,8 @@ def hard(name: str, messages: Sequence[Message]) -> list[Violation]:
 def mend(
     name: str, messages: Sequence[Message], close: Any = ()
 ) -> tuple[list[Message], list[str]]:
-    mended, report = repair_messages(messages, profile=get_profile(name), close=close)
+    report = repair_messages(messages, profile=get_profile(name), close=close)
+    mended = report.value
     return mended, [change.action for change in report.changes]
 
 
@@ -195,7 +196,8 @@ def test_the_first_result_wins() -> None:
         Message.tool_result("c1", "second", id="m3"),
     ]
 
-    mended, report = repair_messages(history, profile=get_profile("openai"))
+    report = repair_messages(history, profile=get_profile("openai"))
+    mended = report.value
 
     assert mended == history[:3]
     assert str(report) == "m3 dropped: the call 'c1' has its final result already"
@@ -274,7 +276,8 @@ def test_pinned_orphans_are_reported_and_kept() -> None:
     """A pinned orphan is for the caller to decide about."""
     history = [Message.tool_result("c1", "x", pinned=True), user()]
 
-    mended, report = repair_messages(history, profile=get_profile("openai"))
+    report = repair_messages(history, profile=get_profile("openai"))
+    mended = report.value
 
     assert mended == history
     assert not report.changed
@@ -369,7 +372,8 @@ def test_empty_texts_go_and_signed_ones_stay() -> None:
         user(),
     ]
 
-    mended, report = repair_messages(history, profile=get_profile("gemini"))
+    report = repair_messages(history, profile=get_profile("gemini"))
+    mended = report.value
 
     assert mended == [Message.user("Hi", id="m0"), *history[1:]]
     assert str(report) == "m0 emptied: it has an empty part"
@@ -435,10 +439,12 @@ def test_templates_get_one_message_of_equal_neighbours() -> None:
     picture = Opaque({"type": "image"}, "openai")
     history = [user("a"), user("b"), Message.user([picture]), user("c")]
 
-    mended, report = repair_messages(history, profile=profile)
-    kept, kept_report = repair_messages(
+    report = repair_messages(history, profile=profile)
+    mended = report.value
+    kept_report = repair_messages(
         [user("a"), Message.user("b", pinned=True)], profile=profile
     )
+    kept = kept_report.value
 
     assert mended == [Message.user([Text("a\n\nb"), picture, Text("c")])]
     assert {change.action for change in report.changes} == {"merged"}
@@ -451,7 +457,8 @@ def test_templates_get_a_bridge_behind_results() -> None:
     profile = get_profile(name="alternating/mistral")
     history = [user(), calling("c1"), Message.tool_result("c1", "1"), user()]
 
-    mended, report = repair_messages(history, profile=profile)
+    report = repair_messages(history, profile=profile)
+    mended = report.value
 
     assert [change.action for change in report.changes] == ["added"]
     assert mended[3].kind == "bridge"
@@ -472,8 +479,8 @@ def test_lists_that_may_not_start_so_get_a_bridge() -> None:
     answered = [Message.assistant("Hi"), user()]
     assert mend("gemini", answered) == (answered, [])
     assert mend("bedrock", answered)[1] == ["added"]
-    assert repair_messages(answered, profile=template)[1].changed
-    assert repair_messages(history[1:], profile=template)[0] == history[1:]
+    assert repair_messages(answered, profile=template).changed
+    assert repair_messages(history[1:], profile=template).value == history[1:]
 
 
 def test_neighbours_that_are_new_are_left_to_the_format() -> None:
@@ -542,7 +549,7 @@ def test_results_behind_results_of_another_round_stay() -> None:
 
 def test_nothing_to_mend_says_so() -> None:
     """An empty report is a sentence too."""
-    _, report = repair_messages([user()], profile=get_profile("openai"))
+    report = repair_messages([user()], profile=get_profile("openai"))
 
     assert str(report) == "nothing to mend"
     assert not report.changed
@@ -550,7 +557,7 @@ def test_nothing_to_mend_says_so() -> None:
 
 def test_messages_without_an_id_are_named_by_their_place() -> None:
     """A report can be read without ids."""
-    _, report = repair_messages(
+    report = repair_messages(
         [user(), Message.tool_result("c1", "x")], profile=get_profile("openai")
     )
 

@@ -138,7 +138,7 @@ def test_the_first_version_of_a_saved_conversation_loads() -> None:
     assert chat.call_state("c2") is CallState.CANCELLED
     assert chat.call_state("c3") is CallState.ABANDONED
     assert chat.budget == Budget(900, reserve=10, target=0.6, prices=Prices(0.1, 1.25))
-    assert (chat.pending_policy, chat.stand_in_text) == ("keep", "Wait.")
+    assert (chat.open_calls, chat.stand_in_text) == ("keep", "Wait.")
     assert chat.fit().plan.dropped
     assert chat.user("next").id == "msg-48"
 

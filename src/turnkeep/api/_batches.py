@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import attrs
 
-from turnkeep.api._functions import fit
+from turnkeep.api._arguments import Options
+from turnkeep.api._fit import fit
 from turnkeep.errors import TurnkeepError
 
 OnError: TypeAlias = Literal["raise", "skip"]
@@ -42,7 +43,7 @@ def fit_many(
     *,
     workers: int | None = None,
     on_error: OnError = "raise",
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Iterator[Fitted]:
     """Fit many conversations, in their order, as they come.
 
@@ -91,7 +92,7 @@ class _Job:
     """What to do with each conversation; crosses to the workers."""
 
     max_tokens: int | None
-    options: dict[str, Any]
+    options: Options
 
     def __call__(self, index: int, conversation: Any) -> Fitted:
         try:

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, TypeAlias, cast
 
+from turnkeep.api._arguments import (
+    Interim,
+    Pinned,
+    TokenCounter,
+    answer_room,
+    budget_of,
+)
+from turnkeep.api._interim import (
+    InterimCounter,
+    InterimFormat,
+    is_given,
+    names_in,
+)
 from turnkeep.api._lists import CallerCounter, Counter, ListSource, RuleCounter
 from turnkeep.budgets import Budget
-from turnkeep.engine import OpenCalls, Overflow, Terms, make_plan
+from turnkeep.engine import (
+    ON_INVALID,
+    OPEN_CALLS,
+    OVERFLOW,
+    OnInvalid,
+    OpenCalls,
+    Overflow,
+    Terms,
+    check_choice,
+    check_text,
+    make_plan,
+)
 from turnkeep.engine._order import Placement
 from turnkeep.errors import (
     Held,
@@ -23,56 +47,18 @@ from turnkeep.formats import (
     get_format,
 )
 from turnkeep.index import History, Rules
-from turnkeep.model import PinScope
+from turnkeep.model import STAND_IN_TEXT, PinScope
 from turnkeep.plans import Plan
 from turnkeep.profiles import (
     Profile,
     get_profile,
 )
-from turnkeep.strategies import Strategy
+from turnkeep.strategies import Strategy, strategy_of
 from turnkeep.tokens import RequestCounter, request_counter, text_counter
 from turnkeep.turns import OpenCall
 
-Pinned: TypeAlias = Iterable[str | int] | Callable[[Any], object]
-"""Ids, indexes (negative ones count from the end), or a predicate on a message."""
-
-OnInvalid: TypeAlias = Literal["repair", "raise", "keep"]
-
-
-class Options(TypedDict, total=False):
-    """What `fit` and `plan` take by name; `plan` says what each is."""
-
-    budget: Budget | None
-    model: str | None
-    format: str | None
-    profile: str | Profile | None
-    strategy: Strategy | None
-    tools: Any
-    system: Any
-    pinned: Pinned
-    pin_scope: PinScope
-    pending: Iterable[str] | None
-    drop_system: bool
-    token_counter: Any
-    on_invalid: OnInvalid
-    open_calls: OpenCalls
-    on_overflow: Overflow
-
-
-def check_names(function: str, options: Iterable[str]) -> None:
-    """Refuse a name that is no option of *function*.
-
-    Raises:
-        TypeError: There is one.
-    """
-    for name in options:
-        if name not in Options.__annotations__:
-            from difflib import get_close_matches  # noqa: PLC0415 - for the error only
-
-            near = get_close_matches(name, ["max_tokens", *Options.__annotations__], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            msg = f"{function}() got an unexpected keyword argument {name!r}{hint}"
-            raise TypeError(msg)
+Count: TypeAlias = Callable[[Any], int]
+"""Tokens of one message in the caller's shape."""
 
 
 def open_messages(
@@ -94,8 +80,15 @@ def rule_counter(fmt: Format, model: str | None, counter: Any) -> RequestCounter
 
     Raises:
         TypeError: *counter* is none of what it may be.
+        ValueError: It is `len`, as other libraries have it.
     """
-    if counter is None or (callable(counter) and not hasattr(counter, "count")):
+    if counter is len:
+        msg = (
+            "token_counter=len would count the keys of each message; to limit their "
+            "number pass budget=Budget(8_000, max_messages=...)"
+        )
+        raise ValueError(msg)
+    if counter is None or _is_plain(counter):
         return request_counter(format=fmt.name, model=model)
     if isinstance(counter, RequestCounter):
         return counter
@@ -115,45 +108,43 @@ class Job:
         messages: Any,
         max_tokens: int | None = None,
         *,
-        budget: Budget | None = None,
+        budget: Budget | int | None = None,
         model: str | None = None,
         format: str | None = None,  # noqa: A002 - the public name
         profile: str | Profile | None = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         tools: Any = None,
         system: Any = None,
         pinned: Pinned = (),
         pin_scope: PinScope = "turn",
-        pending: Iterable[str] | None = None,
+        pending: str | Iterable[str] | None = None,
+        interim: Interim = (),
         drop_system: bool = False,
-        token_counter: Any = None,
+        token_counter: TokenCounter | None = None,
+        stand_in_text: str | None = None,
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
         on_overflow: Overflow = "raise",
         lasting: bool = True,
     ) -> None:
         """Take *messages* apart; *lasting*: its plan may be used when they changed."""
-        _check_choice("pin_scope", pin_scope, ("turn", "step"))
-        _check_choice("on_invalid", on_invalid, ("repair", "raise", "keep"))
-        _check_choice("open_calls", open_calls, ("stand-in", "keep", "raise"))
-        _check_choice("on_overflow", on_overflow, ("raise", "send"))
-        if max_tokens is not None and budget is not None:
-            msg = "pass max_tokens= or budget=, not both"
-            raise ValueError(msg)
-        if max_tokens is not None:
-            budget = Budget(max_tokens)
-        if strategy is not None and not isinstance(strategy, Strategy):
-            msg = f"strategy must have a propose() method, got {strategy!r}"
-            raise TypeError(msg)
+        check_choice("pin_scope", pin_scope, ("turn", "step"))
+        check_choice("on_invalid", on_invalid, ON_INVALID)
+        check_choice("open_calls", open_calls, OPEN_CALLS)
+        check_choice("on_overflow", on_overflow, OVERFLOW)
+        if stand_in_text is None:
+            stand_in_text = STAND_IN_TEXT
+        check_text("stand_in_text", stand_in_text)
+        known_budget = budget_of(max_tokens, budget)
+        self.strategy = strategy_of(strategy)
         self.format, self.envelope = open_messages(messages, format, model)
         model = model or self.envelope.model
-        if budget is None:
+        if known_budget is None:
             if model is None:
                 msg = "pass max_tokens=, budget= or model="
                 raise ValueError(msg)
-            budget = Budget.for_model(model)
-        self.budget = budget
-        self.strategy = strategy
+            known_budget = Budget.for_model(model, reserve=answer_room(messages))
+        self.budget = known_budget
         if not isinstance(profile, Profile):
             profile = get_profile(self.format.name, model, profile)
         self.profile = profile
@@ -162,10 +153,14 @@ class Job:
         placement: Placement = policy.results
         rules = rule_counter(self.format, model, token_counter)
         counter: Counter = RuleCounter(rules)
-        by_caller = callable(token_counter) and not hasattr(token_counter, "count")
+        by_caller = _is_plain(token_counter)
         if by_caller:
-            counter = CallerCounter(token_counter, self.format)
-        self.source = ListSource(self.envelope, self.format, counter, lasting=lasting)
+            counter = CallerCounter(cast("Count", token_counter), self.format)
+        reader = self.format
+        if is_given(interim):
+            reader, counter = InterimFormat(reader, interim), InterimCounter(counter)
+        self.source = ListSource(self.envelope, reader, counter, lasting=lasting)
+        self._refuse_unknown(names_in(interim))
         if on_invalid == "raise":
             self._refuse_invalid(placement)
         pins = self._pins(pinned, pin_scope)
@@ -176,6 +171,7 @@ class Job:
             drop_system=drop_system,
             repair=on_invalid != "keep",
             stand_ins=open_calls == "stand-in",
+            stand_in_text=stand_in_text,
             per_message=placement == "after-call",
             demands=policy.demands,
         )
@@ -245,21 +241,25 @@ class Job:
         return pins
 
     def _awaited(
-        self, pending: Iterable[str] | None
+        self, pending: str | Iterable[str] | None
     ) -> Callable[[OpenCall], bool] | None:
         if pending is None:
             return None
         names = frozenset([pending] if isinstance(pending, str) else pending)
+        self._refuse_unknown(names)
+        return lambda call: call.key in names
+
+    def _refuse_unknown(self, names: Iterable[str]) -> None:
+        """Refuse names that are no call's; a call may have its answer by now."""
         grouping = self.source.grouping
         for name in sorted(names):
             if not grouping.open_of(name) and not grouping.was_closed(name):
                 raise UnknownCallError(name)
-        return lambda call: call.key in names
 
     def _refuse_invalid(self, placement: Placement) -> None:
         source, grouping = self.source, self.source.grouping
         found = [
-            (p.message, p.kind, f"result for call {p.call_id!r}: {_WHY[p.kind]}")
+            (p.message, p.kind, f"result for call {p.call_id!r}: {p.why}")
             for p in grouping.problems
         ]
         misplaced: Iterable[int] = ()
@@ -280,13 +280,6 @@ class Job:
             )
 
 
-_WHY = {
-    "orphan_result": "no such call comes before it",
-    "duplicate_result": "the call has its final result already",
-}
-
-
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        msg = f"{name} must be one of {', '.join(choices)}, got {value!r}"
-        raise ValueError(msg)
+def _is_plain(counter: object) -> bool:
+    """Whether a counter is a callable of the caller's, no counter of ours."""
+    return callable(counter) and not hasattr(counter, "count")

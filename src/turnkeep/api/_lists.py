@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.formats._base import Envelope, Format, Sketch, Sketching
@@ -78,6 +78,9 @@ class CallerCounter:
 
 class ListSource:
     """A caller's list, read once; messages are decoded and counted when needed."""
+
+    is_portable: ClassVar = True
+    """Whether it can be pickled: a plan takes it along."""
 
     def __init__(
         self,
@@ -268,6 +271,27 @@ class ListSource:
             for index, message in self._messages.items()
             if message.pinned
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a plan asks; everything is counted, and the counter stays behind."""
+        envelope = self.envelope
+        return {
+            "entries": list(self._entries),
+            "path": envelope.path,
+            "format": self.format,
+            "wire": list(self._wire),
+            "messages": self._messages,
+            "counts": dict(enumerate(map(self.count, range(len(self._wire))))),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what `__getstate__` gave."""
+        self._entries = state["entries"]
+        self.envelope = Envelope(self._entries, path=state["path"])
+        self.format = state["format"]
+        self._wire = state["wire"]
+        self._messages = state["messages"]
+        self._counts = state["counts"]
 
     def fingerprint(self) -> Any:
         """See `Source.fingerprint`: the list was copied, so nothing can change."""

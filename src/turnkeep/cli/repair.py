@@ -8,7 +8,7 @@ import typer
 
 from turnkeep import api
 from turnkeep.errors import UnknownCallError
-from turnkeep.profiles import Change, RepairReport
+from turnkeep.profiles import Change, Repair
 
 from . import _options as options
 from ._draw import counted, stderr_console
@@ -65,7 +65,7 @@ def repair(
     request = load(source, format_name, model)
     ids = tuple(close or ())
     try:
-        mended, report = api.repair(
+        mended = api.repair(
             source.value,
             close="all" if ids == ("all",) else ids,
             format=request.format.name,
@@ -74,29 +74,29 @@ def repair(
     except UnknownCallError as error:
         raise UsageError(str(error), "--close") from None
     if as_json:
-        made: dict[str, Any] = _report(report)
+        made: dict[str, Any] = _report(mended)
         if not dry_run and output == STDIO:
-            made["value"] = mended
+            made["value"] = mended.value
         elif not dry_run:
-            write(output, encode(source, mended))
+            write(output, encode(source, mended.value))
         write(STDIO, dumps(made, indent=2))
         return
     if not dry_run:
-        write(output, encode(source, mended))
+        write(output, encode(source, mended.value))
     console = stderr_console()
-    count = len(report.changes)
+    count = len(mended.changes)
     what = counted(count, "change") if count else "nothing to mend"
     console.print(f"{source.name}: {what}", highlight=False, markup=False)
-    for change in report.changes[:20]:
+    for change in mended.changes[:20]:
         console.print(f"  {change}", soft_wrap=True, highlight=False, markup=False)
     if count > 20:
         console.print(f"  ... and {count - 20} more; --json lists them all")
 
 
-def _report(report: RepairReport) -> dict[str, Any]:
+def _report(mended: Repair[Any]) -> dict[str, Any]:
     return {
-        "changed": report.changed,
-        "changes": [_entry(change) for change in report.changes],
+        "changed": mended.changed,
+        "changes": [_entry(change) for change in mended.changes],
     }
 
 

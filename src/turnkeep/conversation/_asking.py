@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from turnkeep.budgets import Budget, share_of
-from turnkeep.engine import OpenCalls, Overflow
+from turnkeep.engine import OnInvalid, OpenCalls, Overflow
 from turnkeep.index import Rules
 from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT
@@ -32,6 +32,8 @@ class Ask:
     open_calls: OpenCalls = "stand-in"
     on_overflow: Overflow = "raise"
     drop_system: bool = False
+    on_invalid: OnInvalid = "repair"
+    profile: str | None = None
     by_sums: bool = attrs.field(init=False, eq=False)
     """Whether sums of tokens can answer it."""
 
@@ -40,6 +42,7 @@ class Ask:
         return (
             not self.drop_system
             and self.open_calls != "raise"
+            and self.on_invalid == "repair"
             and (self.strategy is None or self.strategy == DEFAULT)
         )
 
@@ -88,6 +91,7 @@ def rules_of(ledger: Ledger, desk: CallDesk, ask: Ask, policy: Policy) -> Rules:
         pins=dict(ledger.pins),
         awaited=desk.is_awaited,
         drop_system=ask.drop_system,
+        repair=ask.on_invalid != "keep",
         stand_ins=ask.open_calls == "stand-in",
         stand_in_text=ask.stand_in_text,
         per_message=policy.results == "after-call",

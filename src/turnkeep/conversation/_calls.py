@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 from sortedcontainers import SortedList
@@ -28,17 +28,6 @@ class CallState(StrEnum):
     ABANDONED = "abandoned"
     """Nobody waits for it any more; its step is an ordinary one."""
 
-
-PendingPolicy = Literal["answer", "keep", "raise"]
-"""What `fit` does about open calls: answer them in the window with a stand-in, send
-them bare, or raise `OpenCallError`."""
-
-POLICIES: dict[PendingPolicy, Literal["stand-in", "keep", "raise"]] = {
-    "answer": "stand-in",
-    "keep": "keep",
-    "raise": "raise",
-}
-"""The same in the words of planning."""
 
 ANSWERED = frozenset({CallState.RESOLVED, CallState.CANCELLED, CallState.EXPIRED})
 """States that come with a final result in the history."""

@@ -32,24 +32,36 @@ class Conversation(Answering, Windows):
 
     Args:
         budget:
-            What a window may hold. Without one, `fit` needs its own, or the model's
-            context window is taken (extra `models`).
+            What a window may hold: a `Budget`, or a number of tokens. Without one,
+            `fit` needs its own, or the model's context window is taken (extra
+            `models`).
         model:
             Chooses the tokenizer, the format and the provider's rules.
         format:
             What windows are encoded in; follows the model unless given.
+        profile:
+            Whose rules windows keep, where format and model do not say it, such as
+            `"alternating/gemma2"`.
         tools:
             Tool definitions sent with every request, in the provider's shape.
         strategy:
-            What goes first; `OldestTurns() | OldestSteps()` unless given.
+            What goes first: an object, or a text as the command line takes it, such as
+            `"agent"`; `"chat"` unless given.
         token_counter:
             A counter, or a name such as `"o200k_base"` or `"approximate"`.
         stand_in_text:
-            What the model reads for an open call that other messages follow.
-        pending_policy:
-            What windows do about open calls that other messages follow: `"answer"` them
-            with a stand-in, `"keep"` them bare, or `"raise"` `OpenCallError`. The
+            What the model reads for an open call that other messages follow, behind a
+            fixed first line.
+        on_invalid:
+            Results without their call, second results and the like: windows leave them
+            out (`"repair"`), `fit` refuses them (`"raise"`), or they are sent
+            (`"keep"`).
+        open_calls:
+            Open calls that other messages follow: windows answer them with a
+            `"stand-in"`, `"keep"` them bare, or `fit` refuses them (`"raise"`). The
             history itself never gets an answer that nobody gave.
+        on_overflow:
+            Where what must stay does not fit: `"raise"`, or `"send"` it with a warning.
         on_prune:
             Called with the plan whenever something had to go.
     """
@@ -168,11 +180,14 @@ class Conversation(Answering, Windows):
                 budget=self._budget,
                 model=self._model,
                 format=self._format,
+                profile=self.profile,
                 tools=self.tools,
                 strategy=self.strategy,
                 token_counter=self._text_counter,
                 stand_in_text=self.stand_in_text,
-                pending_policy=self.pending_policy,
+                on_invalid=self.on_invalid,
+                open_calls=self.open_calls,
+                on_overflow=self.on_overflow,
                 on_prune=self.on_prune,
             )
             other._ledger = self._ledger.copy()
@@ -183,6 +198,14 @@ class Conversation(Answering, Windows):
             other._next = self._next
             other.metadata = dict(self.metadata)
             return other
+
+    def __copy__(self) -> Self:
+        """The same as `fork`."""
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """The same as `fork`: messages never change, so none need be copied."""
+        return self.fork()
 
     # -- saving ------------------------------------------------------------------------
 

@@ -7,17 +7,27 @@ from threading import RLock
 from typing import Any, ClassVar
 
 from turnkeep.budgets import Budget
+from turnkeep.engine import (
+    ON_INVALID,
+    OPEN_CALLS,
+    OVERFLOW,
+    OnInvalid,
+    OpenCalls,
+    Overflow,
+    check_choice,
+    check_text,
+)
 from turnkeep.errors import UnknownMessageError
 from turnkeep.formats import format_of_model
 from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT, Message, paused_gc
 from turnkeep.plans import Plan
+from turnkeep.profiles import get_profile
 from turnkeep.stores import Change
-from turnkeep.strategies import Strategy
+from turnkeep.strategies import Strategy, strategy_of
 from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_counter
 
 from ._asking import Ask
-from ._calls import POLICIES, PendingPolicy
 from ._changes import apply_change
 from ._desk import CallDesk
 from ._fitting import Fitter
@@ -32,30 +42,40 @@ class Core:
     def __init__(
         self,
         *,
-        budget: Budget | None = None,
+        budget: Budget | int | None = None,
         model: str | None = None,
         format: str | None = None,  # noqa: A002 - the public name
+        profile: str | None = None,
         tools: Any = None,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | None = None,
         token_counter: TextCounter | RequestCounter | str | None = None,
-        stand_in_text: str = STAND_IN_TEXT,
-        pending_policy: PendingPolicy = "answer",
+        stand_in_text: str | None = None,
+        on_invalid: OnInvalid = "repair",
+        open_calls: OpenCalls = "stand-in",
+        on_overflow: Overflow = "raise",
         on_prune: Callable[[Plan], object] | None = None,
     ) -> None:
         """See the class."""
-        if pending_policy not in POLICIES:
-            known = ", ".join(map(repr, POLICIES))
-            msg = f"pending_policy is one of {known}, not {pending_policy!r}"
-            raise ValueError(msg)
+        check_choice("on_invalid", on_invalid, ON_INVALID)
+        check_choice("open_calls", open_calls, OPEN_CALLS)
+        check_choice("on_overflow", on_overflow, OVERFLOW)
+        if stand_in_text is None:
+            stand_in_text = STAND_IN_TEXT
+        check_text("stand_in_text", stand_in_text)
+        if profile is not None:
+            get_profile(name=profile)
         self._lock = RLock()
-        self._budget = budget
+        self.budget = budget
         self._model = model
         self._format = format
         self.tools = tools
+        self.profile = profile
         self.strategy = strategy
         self._text_counter = token_counter
         self.stand_in_text = stand_in_text
-        self.pending_policy = pending_policy
+        self.on_invalid: OnInvalid = on_invalid
+        self.open_calls: OpenCalls = open_calls
+        self.on_overflow: Overflow = on_overflow
         self.on_prune = on_prune
         self.metadata: dict[str, Any] = {}
         """Anything of the host's that is to be saved with the conversation."""
@@ -78,8 +98,17 @@ class Core:
         return self._budget
 
     @budget.setter
-    def budget(self, budget: Budget | None) -> None:
-        self._budget = budget
+    def budget(self, budget: Budget | int | None) -> None:
+        self._budget = None if budget is None else Budget.of(budget)
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What goes first; none for the default. May be set by name."""
+        return self._strategy
+
+    @strategy.setter
+    def strategy(self, strategy: Strategy | str | None) -> None:
+        self._strategy = strategy_of(strategy)
 
     @property
     def model(self) -> str | None:

@@ -20,7 +20,7 @@ from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
 from turnkeep.model import Message, Thinking
-from turnkeep.plans import Cause, Inserted, Plan
+from turnkeep.plans import Cause, Inserted, Plan, memory_of
 from turnkeep.profiles import Policy, get_profile
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
@@ -205,10 +205,10 @@ class Fitter:
         """What the provider of *ask* wants, and what planning has to heed of it."""
         if ask is self._asked:
             return self._setting
-        key = (ask.format_name, ask.model)
+        key = (ask.format_name, ask.model, ask.profile)
         known = self._policies.get(key)
         if known is None:
-            policy = get_profile(ask.format_name, ask.model).policy
+            policy = get_profile(*key).policy
             demands = policy.demands
             if demands == NO_DEMANDS:
                 demands = NO_DEMANDS  # most want nothing more: a look tells
@@ -273,7 +273,7 @@ class Fitter:
         plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
-        self.remember(plan.memory, 0)
+        self.remember(memory_of(plan), 0)
         return plan
 
     def _learn(self, made: Source, limits: Limits) -> None:

@@ -14,10 +14,10 @@ from turnkeep.serial import load_document, load_messages, structure
 from turnkeep.stores import CallRecord, Snapshot
 from turnkeep.turns import Grouping
 
-from ._calls import POLICIES, CallNote
+from ._calls import CallNote
 from ._changes import count_of
 from ._learning import Learner, SavedLearning
-from ._saving import FIELDS, SavedBudget, SavedCut
+from ._saving import FIELDS, USUAL, SavedBudget, SavedCut
 
 if TYPE_CHECKING:
     from ._conversation import Conversation
@@ -98,17 +98,22 @@ def _with_settings(
     budget = rest.get("budget")
     if budget is not None:
         settings["budget"] = _budget(structure(thaw(budget), SavedBudget, "$.budget"))
-    for name in ("format", "model", "stand_in_text", "pending_policy"):
+    for name in ("format", "model", "stand_in_text", *USUAL):
         if name in rest:
             settings[name] = _text(rest[name], f"$.{name}")
+    if "pending_policy" in rest:
+        # The first documents have another word for it.
+        policy = _text(rest["pending_policy"], "$.pending_policy")
+        settings["open_calls"] = "stand-in" if policy == "answer" else policy
     if "tools" in rest:
         settings["tools"] = thaw(rest["tools"])
     try:
         chat = kind(**{**settings, **options})
     except ValueError as error:
-        if settings.get("pending_policy") in (None, *POLICIES):
+        wrong = next((name for name in settings if f"{name} " in str(error)), None)
+        if wrong is None or wrong in options:
             raise
-        raise FormatError(str(error), "$.pending_policy") from None
+        raise FormatError(str(error), f"$.{wrong}") from None
     if "learned" in rest:
         saved = structure(thaw(rest["learned"]), SavedLearning, "$.learned")
         chat._fitter.learner = Learner.from_saved(saved)

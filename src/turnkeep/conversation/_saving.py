@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -80,10 +80,23 @@ FIELDS = (
     "metadata",
     "model",
     "next_id",
+    "on_invalid",
+    "on_overflow",
+    "open_calls",
     "pending_policy",
+    "profile",
     "stand_in_text",
     "tools",
 )
+
+
+USUAL: Final[Mapping[str, str | None]] = {
+    "on_invalid": "repair",
+    "on_overflow": "raise",
+    "open_calls": "stand-in",
+    "profile": None,
+}
+"""Options that are saved where they are not these."""
 
 
 def to_document(chat: Core) -> dict[str, Any]:
@@ -137,8 +150,9 @@ def settings_of(chat: Core) -> dict[str, Any]:
             fields[name] = thaw(freeze(value))
     fields["counter"] = chat._ledger.counter.name
     fields["next_id"] = chat._next
-    if chat.pending_policy != "answer":
-        fields["pending_policy"] = chat.pending_policy
+    for option, usual in USUAL.items():
+        if getattr(chat, option) != usual:
+            fields[option] = getattr(chat, option)
     if chat.stand_in_text != type(chat).DEFAULT_STAND_IN:
         fields["stand_in_text"] = chat.stand_in_text
     return fields

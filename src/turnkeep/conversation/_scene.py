@@ -47,7 +47,7 @@ class Planned:
         return self.plan.exact
 
     def message(self, index: int) -> Message:
-        return self.plan.source.message(index)
+        return self.plan.message(index)
 
     def messages(self) -> list[Message] | None:
         return None

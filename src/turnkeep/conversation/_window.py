@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -51,6 +51,31 @@ class Source(Protocol):
     def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
         """The same encoded, where little is to be done for that."""
         ...
+
+
+@attrs.frozen(eq=False)
+class Kept:
+    """What a window that was pickled is made from: see `Source`."""
+
+    plan: Plan
+    tokens: int
+    pruned: bool
+    exact: bool
+    demands: Demands
+    sent: tuple[Message, ...]
+
+    def message(self, index: int) -> Message:
+        """A message of the history as it was."""
+        return self.plan.message(index)
+
+    def messages(self) -> list[Message] | None:
+        """The window's messages."""
+        return list(self.sent)
+
+    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
+        """Nothing: they are encoded when they are asked for."""
+        del name, messages
+        return None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -142,6 +167,26 @@ class Window:
                 return request(entries, self.tools)
         return request_of(self.format, messages, self.tools, demands)
 
+    def __reduce__(self) -> tuple[Callable[..., Window], tuple[Any, ...]]:
+        """What it says, worked out: it crosses processes without its conversation."""
+        source = Kept(
+            self.plan,
+            self.tokens,
+            self.pruned,
+            self._source.exact,
+            self._source.demands,
+            tuple(self.messages),
+        )
+        return Window, (self.format, self.tools, self.expected, source)
+
+    def __copy__(self) -> Window:
+        """The same window: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Window:
+        """The same window: it never changes."""
+        return self
+
     def __len__(self) -> int:
         """Number of messages."""
         return len(self.messages)
@@ -152,7 +197,8 @@ class Window:
 
     def __repr__(self) -> str:
         """Show the figures."""
-        return f"Window({self.tokens} tokens, format={self.format!r})"
+        pruned = ", pruned" if self.pruned else ""
+        return f"Window({self.tokens:,} tokens, format={self.format!r}{pruned})"
 
     def _repr_html_(self) -> str:
         """For notebooks: figures and the newest messages."""

@@ -7,15 +7,14 @@ from copy import deepcopy
 from typing import Any, Final
 
 from turnkeep.budgets import Budget
-from turnkeep.engine import OpenCalls, Overflow
-from turnkeep.errors import BudgetExceededError
+from turnkeep.engine import OPEN_CALLS, OVERFLOW, OpenCalls, Overflow, check_choice
+from turnkeep.errors import BudgetExceededError, InvalidHistoryError, Violation
 from turnkeep.model import GenerationTotals, Message
 from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
 from turnkeep.tokens import Usage
 
 from ._asking import Ask
-from ._calls import POLICIES
 from ._learning import Observation
 from ._window import Window
 from ._writing import Writing
@@ -24,7 +23,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "tools": None,
     "format": None,
     "open_calls": None,
-    "on_overflow": "raise",
+    "on_overflow": None,
     "drop_system": False,
 }
 """What `fit` takes where nothing else is said."""
@@ -35,12 +34,12 @@ class Windows(Writing):
 
     def fit(
         self,
-        budget: Budget | None = None,
+        budget: Budget | int | None = None,
         *,
         tools: Any = None,
         format: str | None = None,  # noqa: A002 - the public name
         open_calls: OpenCalls | None = None,
-        on_overflow: Overflow = "raise",
+        on_overflow: Overflow | None = None,
         drop_system: bool = False,
     ) -> Window:
         """The messages to send now. The history keeps everything.
@@ -55,15 +54,17 @@ class Windows(Writing):
             format:
                 What the window will be encoded in, if not the conversation's format.
             open_calls:
-                `"stand-in"`, `"keep"` or `"raise"`; by default what `pending_policy`
-                says.
+                `"stand-in"`, `"keep"` or `"raise"`, instead of the conversation's own.
             on_overflow:
-                `"raise"`, or `"send"` what cannot be made to fit.
+                `"raise"`, or `"send"` what cannot be made to fit, instead of the
+                conversation's own.
             drop_system:
                 Let system messages behind the leading ones go.
 
         Raises:
             BudgetExceededError: What must stay does not fit; the cut stays as it was.
+            InvalidHistoryError: It breaks rules, and the conversation's `on_invalid` is
+                `"raise"`.
             OpenCallError: A call is open, and *open_calls* is `"raise"`.
         """
         window = self._window(
@@ -74,17 +75,16 @@ class Windows(Writing):
 
     def _window(
         self,
-        budget: Budget | None,
+        budget: Budget | int | None,
         tools: Any,
         format: str | None,  # noqa: A002 - as in fit
         open_calls: OpenCalls | None,
-        on_overflow: Overflow,
+        on_overflow: Overflow | None,
         *,
         drop_system: bool,
     ) -> Window:
         with self._lock:
-            if budget is None:
-                budget = self._budget
+            budget = self._budget if budget is None else Budget.of(budget)
             if budget is None:
                 if self._model is None:
                     msg = "this conversation has no budget: pass one to fit()"
@@ -96,7 +96,15 @@ class Windows(Writing):
             ):
                 self._load_rest()
             if open_calls is None:
-                open_calls = POLICIES[self.pending_policy]
+                open_calls = self.open_calls
+            else:
+                check_choice("open_calls", open_calls, OPEN_CALLS)
+            if on_overflow is None:
+                on_overflow = self.on_overflow
+            else:
+                check_choice("on_overflow", on_overflow, OVERFLOW)
+            if self.on_invalid == "raise":
+                self._refuse_invalid()
             name = format or self.format
             used = self.tools if tools is None else tools
             if used:
@@ -110,6 +118,8 @@ class Windows(Writing):
                 open_calls,
                 on_overflow,
                 drop_system,
+                self.on_invalid,
+                self.profile,
             )
             if asked != self._asked[0]:
                 self._asked = asked, Ask(*asked)
@@ -120,6 +130,22 @@ class Windows(Writing):
             window = Window(name, used, expected, source)
             fitter.watch(window)
         return window
+
+    def _refuse_invalid(self) -> None:
+        ledger = self._ledger
+        problems = ledger.grouping.problems
+        if problems:
+            raise InvalidHistoryError(
+                tuple(
+                    Violation(
+                        problem.kind,
+                        f"$.messages[{problem.message}]",
+                        f"{ledger.id(problem.message)} answers call "
+                        f"{problem.call_id!r}: {problem.why}",
+                    )
+                    for problem in problems
+                )
+            )
 
     def _kept_tools(self, tools: Any) -> Any:
         """A copy that stays as it is; the one before, if that says the same.
@@ -138,7 +164,7 @@ class Windows(Writing):
             if self.on_prune is not None:
                 self.on_prune(window.plan)
 
-    async def afit(self, budget: Budget | None = None, **options: Any) -> Window:
+    async def afit(self, budget: Budget | int | None = None, **options: Any) -> Window:
         """The same as `fit`, without blocking the event loop.
 
         A summariser runs on this loop (a sync one in a thread), and the conversation
@@ -159,7 +185,7 @@ class Windows(Writing):
         return window
 
     def _rehearse(
-        self, rehearsal: Rehearsal, budget: Budget | None, options: dict[str, Any]
+        self, rehearsal: Rehearsal, budget: Budget | int | None, options: dict[str, Any]
     ) -> Window | None:
         """The window, or nothing (and nothing changed) if a summariser is needed."""
         asked = {**_DEFAULTS, **options}
@@ -176,7 +202,7 @@ class Windows(Writing):
             self._fitter.roll_back(state)
         return None
 
-    def refit(self, budget: Budget | None = None, **options: Any) -> Window:
+    def refit(self, budget: Budget | int | None = None, **options: Any) -> Window:
         """Forget the cut and fit again from the whole history."""
         with self._lock:
             self._fitter.forget()
@@ -191,7 +217,7 @@ class Windows(Writing):
             plan = self._fitter.last
             if plan is None:
                 return ()
-            return tuple(plan.source.message(d.index) for d in plan.dropped)
+            return tuple(plan.message(d.index) for d in plan.dropped)
 
     def recall(self, message_id: str) -> None:
         """Bring a dropped message's step back, and pin it.

@@ -5,8 +5,32 @@ would break a promise, and raises when what must stay does not fit. It never cha
 the history.
 """
 
+from ._choices import (
+    ON_INVALID,
+    OPEN_CALLS,
+    OVERFLOW,
+    OnInvalid,
+    OpenCalls,
+    Overflow,
+    check_choice,
+    check_text,
+)
 from ._draft import Draft
 from ._planner import left_out, make_plan
-from ._terms import Memory, OpenCalls, Overflow, Terms
+from ._terms import Memory, Terms
 
-__all__ = ["Draft", "Memory", "OpenCalls", "Overflow", "Terms", "left_out", "make_plan"]
+__all__ = [
+    "ON_INVALID",
+    "OPEN_CALLS",
+    "OVERFLOW",
+    "Draft",
+    "Memory",
+    "OnInvalid",
+    "OpenCalls",
+    "Overflow",
+    "Terms",
+    "check_choice",
+    "check_text",
+    "left_out",
+    "make_plan",
+]

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 import attrs
 
+from turnkeep.engine._choices import OpenCalls, Overflow
 from turnkeep.engine._order import Placement
 from turnkeep.engine._reasoning import Frame
 from turnkeep.errors import Held
 from turnkeep.model import Message
 from turnkeep.plans import Inserted
-
-Overflow: TypeAlias = Literal["raise", "send"]
-OpenCalls: TypeAlias = Literal["stand-in", "keep", "raise"]
 
 
 @attrs.frozen

@@ -110,7 +110,7 @@ class History:
             for call in grouping.open_calls:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):
                     self._add_stand_in(call)
-        self.open_calls = grouping.open_calls
+        self.open_calls: list[OpenCall] = grouping.open_calls
         self._bridges: dict[int, list[tuple[int, Message, int]]] = {}
         if rules.demands.answers_tools and self._stand_ins:
             self._bridge_tools()

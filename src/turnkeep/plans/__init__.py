@@ -14,7 +14,7 @@ from ._edits import (
     Unit,
 )
 from ._figures import plan_figures
-from ._plan import Plan, PlanSource
+from ._plan import Edited, Order, Plan, PlanSource, memory_of
 
 __all__ = [
     "Action",
@@ -25,9 +25,11 @@ __all__ = [
     "Decisions",
     "Drop",
     "Edit",
+    "Edited",
     "Insert",
     "Inserted",
     "Note",
+    "Order",
     "Plan",
     "PlanSource",
     "Refused",
@@ -35,5 +37,6 @@ __all__ = [
     "Reserve",
     "Run",
     "Unit",
+    "memory_of",
     "plan_figures",
 ]

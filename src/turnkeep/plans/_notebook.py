@@ -49,8 +49,7 @@ class _Plan(Protocol):
     def runs(self) -> Sequence[_Run]: ...
     @property
     def inserted(self) -> Sequence[Any]: ...
-    @property
-    def source(self) -> Any: ...
+    def span(self, run: Any) -> str: ...
 
 
 class _Window(Protocol):
@@ -85,7 +84,7 @@ def plan_html(plan: _Plan) -> str:
     rows = [
         _row(
             f"<span style='{_STYLES[run.action]}'>{_WORDS[run.action]}</span>",
-            escape(_span(plan, run)),
+            escape(plan.span(run)),
             f"{run.stop - run.start:,}",
             escape(str(run.cause)),
         )
@@ -124,11 +123,6 @@ def conversation_html(chat: _Conversation) -> str:
         f"{len(chat.pending):,} pending, model {escape(chat.model or 'not set')}"
     )
     return _box(title, ("id", "role", "says"), _newest(messages))
-
-
-def _span(plan: _Plan, run: _Run) -> str:
-    first, last = plan.source.id(run.start), plan.source.id(run.stop - 1)
-    return str(first) if run.stop - run.start == 1 else f"{first} .. {last}"
 
 
 def _newest(messages: Sequence[Message]) -> list[str]:

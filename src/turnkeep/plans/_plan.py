@@ -1,15 +1,27 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import attrs
 
-from turnkeep.errors import StalePlanError
+from turnkeep.errors import StalePlanError, UnknownMessageError
 from turnkeep.model import Message
 
 from ._decisions import Action, Decision, Decisions, Inserted, Refused, Run
+
+Order: TypeAlias = Sequence[int | Inserted]
+"""A window: indexes of messages, and messages of ours."""
+
+
+class Edited(NamedTuple):
+    """What is sent instead of a message."""
+
+    message: Message
+    cause: str
+    tokens: int
 
 
 class PlanSource(Protocol):
@@ -36,11 +48,12 @@ class PlanSource(Protocol):
         ...
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, kw_only=True)
 class Plan:
     """What the engine decided about each message, and what it adds up to.
 
-    `print(plan)` shows a short table.
+    `print(plan)` shows a short table; `plan.explain(id)` says in a sentence what became
+    of one message. A plan never changes, and can be pickled.
     """
 
     tokens: int
@@ -54,9 +67,6 @@ class Plan:
 
     inserted: tuple[Inserted, ...]
     """Stand-ins and other messages of ours, in their order."""
-
-    edits: dict[int, tuple[Message, str, int]]
-    """Messages that are sent changed: index -> (what is sent, cause, its tokens)."""
 
     warnings: tuple[str, ...]
     """What the caller should know: a missed target, a mended history, ..."""
@@ -73,21 +83,28 @@ class Plan:
     pruned: bool
     """Whether anything had to go."""
 
-    source: PlanSource
-    fingerprint: Any
-    memory: Any
-    make_runs: Callable[[], tuple[Run, ...]]
-    make_order: Callable[[], tuple[Sequence[int | Inserted], tuple[int, ...]]]
-
-    joins: Callable[[Sequence[int | Inserted]], Sequence[int]] | None = None
+    _edits: Mapping[int, tuple[Message, str, int]]
+    _source: PlanSource
+    _fingerprint: Any
+    _memory: Any
+    _make_runs: Callable[[], tuple[Run, ...]]
+    _make_order: Callable[[], tuple[Order, tuple[int, ...]]]
+    _joins: Callable[[Order], Sequence[int]] | None = None
     """Finds the places of the window that its provider wants joined."""
 
     @cached_property
-    def _placed(self) -> tuple[Sequence[int | Inserted], tuple[int, ...]]:
-        return self.make_order()
+    def edits(self) -> Mapping[int, Edited]:
+        """Messages that are sent changed, by index; nobody can write to it."""
+        return MappingProxyType(
+            {index: Edited(*edit) for index, edit in self._edits.items()}
+        )
+
+    @cached_property
+    def _placed(self) -> tuple[Order, tuple[int, ...]]:
+        return self._make_order()
 
     @property
-    def order(self) -> Sequence[int | Inserted]:
+    def order(self) -> Order:
         """The window: indexes of messages, and messages of ours."""
         return self._placed[0]
 
@@ -103,19 +120,19 @@ class Plan:
         Only where a hole or a message of ours made neighbours that the provider wants
         as one.
         """
-        return () if self.joins is None else tuple(self.joins(self.order))
+        return () if self._joins is None else tuple(self._joins(self.order))
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Every message's decision, neighbours with the same one taken together."""
-        return self.make_runs()
+        return self._make_runs()
 
     def _decision(self, index: int, action: Action, cause: str) -> Decision:
-        tokens = self.source.count(index)
+        tokens = self._source.count(index)
         after = 0 if action == "drop" else tokens
-        if index in self.edits and action != "drop":
-            after = self.edits[index][2]
-        return Decision(index, self.source.id(index), action, cause, tokens, after)
+        if index in self._edits and action != "drop":
+            after = self._edits[index][2]
+        return Decision(index, self._source.id(index), action, cause, tokens, after)
 
     def _select(self, action: Action) -> Decisions:
         return Decisions([r for r in self.runs if r.action == action], self._decision)
@@ -143,8 +160,57 @@ class Plan:
     @property
     def tokens_before(self) -> int:
         """Tokens of the whole history; counts what has not been counted yet."""
-        stop = self.runs[-1].stop if self.runs else 0
-        return self.fixed + sum(map(self.source.count, range(stop)))
+        return self.fixed + sum(map(self._source.count, range(self._total)))
+
+    @property
+    def _total(self) -> int:
+        """Number of messages in the history."""
+        return self.runs[-1].stop if self.runs else 0
+
+    def message(self, index: int) -> Message:
+        """A message of the history as it was when the plan was made."""
+        return self._source.message(index)
+
+    def span(self, run: Run) -> str:
+        """Ids of a run's messages: of the first and, where there are more, the last."""
+        first = self._source.id(run.start)
+        if len(run) == 1:
+            return first
+        return f"{first} .. {self._source.id(run.stop - 1)}"
+
+    def tokens_of(self, run: Run) -> tuple[int, int]:
+        """Tokens of a run's messages in the history and in the window; counts them."""
+        before = sum(map(self._source.count, range(run.start, run.stop)))
+        if run.action == "drop":
+            return before, 0
+        if run.action == "keep":
+            return before, before
+        indexes = range(run.start, run.stop)
+        return before, sum(self._edits[index][2] for index in indexes)
+
+    def explain(self, message: str | int) -> str:
+        """What became of a message, and why, in a sentence; costs a look at each id.
+
+        Args:
+            message:
+                Its id, or its index (negative ones count from the end).
+
+        Raises:
+            UnknownMessageError: The history has no such message.
+        """
+        from ._words import explained  # noqa: PLC0415 - rarely asked for
+
+        return explained(self, self.decisions[self._index_of(message)])
+
+    def _index_of(self, message: str | int) -> int:
+        total = self._total
+        if isinstance(message, str):
+            for index in range(total):
+                if self._source.id(index) == message:
+                    return index
+        elif not isinstance(message, bool) and -total <= message < total:
+            return message % total
+        raise UnknownMessageError(message)
 
     def apply(self, messages: Any) -> Any:
         """The window that this plan leaves of *messages*, in their own shape.
@@ -152,52 +218,74 @@ class Plan:
         Raises:
             StalePlanError: These are not the messages that the plan was made for.
         """
-        if self.source.fingerprint() != self.fingerprint:
+        if self._source.fingerprint() != self._fingerprint:
             reason = "it has changed since"
             raise StalePlanError(reason)
-        return self.source.apply(self, messages)
+        return self._source.apply(self, messages)
 
     def __str__(self) -> str:
-        """A short table: what is kept, what went, and why."""
-        verb = "kept" if not self.pruned else "pruned to fit"
-        more = max(self.margin, 0)
-        about = "" if self.exact else f" (estimated, up to {more:.0%} more)"
-        head = (
-            f"{self.tokens} tokens{about} of {self.available + self.fixed} available, "
-            f"{verb}: {len(self.kept)} messages kept, {len(self.edited)} edited, "
-            f"{len(self.dropped)} dropped, {len(self.inserted)} added"
-        )
-        lines = [head]
-        for run in self.runs[:_SHOWN_RUNS]:
-            first, last = self.source.id(run.start), self.source.id(run.stop - 1)
-            name = first if len(run) == 1 else f"{first} .. {last}"
-            lines.append(f"  {run.action:<5} {name:<28} {len(run):>6}  {run.cause}")
-        if len(self.runs) > _SHOWN_RUNS:
-            lines.append(f"  ... and {len(self.runs) - _SHOWN_RUNS} more runs")
-        lines += [
-            f"  add   {item.cause} {item.call_id or ''}".rstrip()
-            for item in self.inserted
-        ]
-        if self.moved:
-            names = ", ".join(map(self.source.id, self.moved[:5]))
-            lines.append(f"  move  {len(self.moved)} results to their call: {names}")
-        if self.joined:
-            lines.append(f"  join  {len(self.joined)} entries with the one before")
-        lines += [f"  note  {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+        """A short table: what is kept, what went, and why, with tokens."""
+        from ._words import table  # noqa: PLC0415 - for people only
+
+        return table(self)
 
     def __repr__(self) -> str:
         """Show the figures."""
         return (
-            f"Plan(tokens={self.tokens}, kept={len(self.kept)}, "
-            f"edited={len(self.edited)}, dropped={len(self.dropped)})"
+            f"Plan({self.tokens:,} of {self.available + self.fixed:,} tokens: "
+            f"{len(self.kept):,} kept, {len(self.edited):,} edited, "
+            f"{len(self.dropped):,} dropped, {len(self.inserted):,} added)"
         )
 
     def _repr_html_(self) -> str:
         """For notebooks: figures, runs and causes."""
-        from turnkeep.plans._notebook import plan_html  # noqa: PLC0415 - rarely shown
+        from ._notebook import plan_html  # noqa: PLC0415 - rarely shown
 
         return plan_html(self)
 
+    def __copy__(self) -> Plan:
+        """The same plan: it never changes."""
+        return self
 
-_SHOWN_RUNS = 20
+    def __deepcopy__(self, memo: object) -> Plan:
+        """The same plan: it never changes."""
+        return self
+
+    def __reduce__(self) -> tuple[Callable[..., Plan], tuple[dict[str, Any]]]:
+        """Everything it says, worked out: what made it need not cross processes."""
+        from ._saved import source_of  # noqa: PLC0415 - rarely pickled
+
+        figures = {
+            field.name: getattr(self, field.name)
+            for field in attrs.fields(Plan)
+            if not field.name.startswith("_")
+        }
+        told: dict[str, Any] = {
+            "edits": dict(self._edits),
+            "runs": self.runs,
+            "order": list(self.order),
+            "moved": self.moved,
+            "joined": self.joined,
+            "source": source_of(self._source, self._total),
+        }
+        return _restored, ({**figures, **told},)
+
+
+def _restored(told: dict[str, Any]) -> Plan:
+    """A plan that was pickled; its history is the one that it was made for."""
+    told = dict(told)
+    placed = told.pop("order"), told.pop("moved")
+    runs, joined = told.pop("runs"), told.pop("joined")
+    return Plan(
+        **told,
+        fingerprint=told["source"].fingerprint(),
+        memory=None,
+        make_runs=lambda: runs,
+        make_order=lambda: placed,
+        joins=lambda _order: joined,
+    )
+
+
+def memory_of(plan: Plan) -> Any:
+    """What a conversation keeps of a plan, so that its next window begins alike."""
+    return plan._memory  # noqa: SLF001 - for the engine's callers, not for users

@@ -13,8 +13,17 @@ from typing import Any, Final
 from turnkeep.errors import Violation
 
 from . import _models
-from ._base import Findings, Policy, Profile, Request, Rule, model_named, open_request
-from ._repair import Change, Close, RepairReport, repair_messages
+from ._base import (
+    Findings,
+    Policy,
+    Profile,
+    Request,
+    Rule,
+    model_named,
+    open_request,
+    with_tools,
+)
+from ._repair import Change, Close, Repair, repair_messages
 
 __all__ = [
     "PROFILES",
@@ -23,7 +32,7 @@ __all__ = [
     "Findings",
     "Policy",
     "Profile",
-    "RepairReport",
+    "Repair",
     "Request",
     "Rule",
     "check_request",
@@ -93,6 +102,7 @@ def check_request(
     *,
     format: str,  # noqa: A002 - the word users know
     model: str | None = None,
+    tools: Any = None,
     strict: bool = False,
     original: Any = None,
     profile: str | Profile | None = None,
@@ -105,6 +115,7 @@ def check_request(
         value: The body or the list, as JSON values.
         format: The format it is in.
         model: The model it is for; else the one that the body names.
+        tools: Tool definitions sent beside a bare list, in the provider's shape.
         strict: Whether to report the soft rules as well, where the evidence differs.
         original: The request it was cut from, for the rules that compare the two.
         profile: The name of a profile, or a profile, to judge by another one.
@@ -118,10 +129,9 @@ def check_request(
     if not isinstance(profile, Profile):
         profile = get_profile(format, model, profile)
     found = Findings(profile.rules)
-    request = open_request(value, profile.list_key, model)
+    request = with_tools(open_request(value, profile.list_key, model), tools)
     profile.check(request, found)
     if original is not None and profile.check_edit is not None:
-        profile.check_edit(
-            request, open_request(original, profile.list_key, model), found
-        )
+        before = with_tools(open_request(original, profile.list_key, model), tools)
+        profile.check_edit(request, before, found)
     return found.violations(strict=strict)

@@ -291,6 +291,15 @@ def open_request(value: Any, key: str, model: str | None = None) -> Request:
     return Request(entries, f"$.{key}", body, model or model_named(value))
 
 
+def with_tools(request: Request, tools: Any) -> Request:
+    """*request* as it is with *tools* beside its list; itself where there are none."""
+    if not tools:
+        return request
+    config = tools if isinstance(tools, Mapping) else {"tools": tools}
+    body = {**(request.body or {}), "tools": tools, "toolConfig": config}
+    return attrs.evolve(request, body=body)
+
+
 def model_named(body: Mapping[str, Any]) -> str | None:
     """The model that a body names, under OpenAI's key or Bedrock's."""
     named = body.get("model") or body.get("modelId")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ._base import Alternating, Composable, Strategy, Then
+from ._base import Alternating, Composable, Strategy, Then, strategy_of
 from ._oldest import OldestSteps, OldestTurns
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ __all__ = [
     "TruncateToolResults",
     "by_name",
     "names",
+    "strategy_of",
 ]
 
 

@@ -64,6 +64,38 @@ class Alternating(Composable):
         yield from theirs
 
 
+def strategy_of(strategy: Strategy | str | None) -> Strategy | None:
+    """The strategy that was asked for: an object, or what the command line takes.
+
+    Raises:
+        StrategyError: No strategy has that name.
+        ValueError: It is what `trim_messages` of LangChain takes.
+        TypeError: It is neither text nor strategy.
+    """
+    if strategy is None or isinstance(strategy, Strategy):
+        return strategy
+    if not isinstance(strategy, str):
+        msg = (
+            "strategy must have a propose() method or be a text such as "
+            f"'digest | oldest-turns', got {strategy!r}"
+        )
+        raise TypeError(msg)
+    if strategy == "last":
+        msg = (
+            "strategy='last': the newest turns stay unless told otherwise; leave it out"
+        )
+        raise ValueError(msg)
+    if strategy == "first":
+        msg = (
+            "strategy='first': pass strategy='keep-ends:first=2,last=1' to keep turns "
+            "at both ends; the last question always stays"
+        )
+        raise ValueError(msg)
+    from ._registry import by_name  # noqa: PLC0415 - most pass objects
+
+    return by_name(strategy)
+
+
 def at_least(
     minimum: int,
 ) -> Callable[[object, attrs.Attribute[Any], Any], None]:

@@ -23,6 +23,13 @@ class Problem:
     call_id: str
     """The id (or the tool's name) that was looked for."""
 
+    @property
+    def why(self) -> str:
+        """What is wrong, in words."""
+        if self.kind == "orphan_result":
+            return "no such call comes before it"
+        return "the call has its final result already"
+
 
 class OpenCall:
     """A call without a final result."""
@@ -31,13 +38,13 @@ class OpenCall:
 
     def __init__(self, message: int, position: int, key: CallKey) -> None:
         """A call nobody has answered yet."""
-        self.message = message
-        self.position = position
-        self.id = key.id
-        self.name = key.name
+        self.message: int = message
+        self.position: int = position
+        self.id: str | None = key.id
+        self.name: str = key.name
         self.answer: tuple[int, int] | None = None
         """The newest result that is not final: its message and place in it."""
-        self.open = True
+        self.open: bool = True
 
     @property
     def key(self) -> str:

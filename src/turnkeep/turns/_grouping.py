@@ -33,13 +33,13 @@ class Grouping:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         """Group *entries*; more may be added later."""
-        self.kinds = bytearray()
+        self.kinds: bytearray = bytearray()
         """Kind of each message."""
-        self.step_of = array("i")
+        self.step_of: array[int] = array("i")
         """Step of each message."""
-        self.first = array("i")
+        self.first: array[int] = array("i")
         """First message of each step."""
-        self.turn_first = array("i")
+        self.turn_first: array[int] = array("i")
         """First step of each turn."""
         self.late: dict[int, list[int]] = {}
         """Messages of a step that stand behind a later step's beginning."""

@@ -10,7 +10,7 @@ again and pair up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -26,6 +26,8 @@ from ._pieces import Piece, explode, rejoin
 Close: TypeAlias = Literal["all"] | Iterable[str]
 """Ids of calls (or names, where calls have no ids) to close, or all that are open."""
 
+Value = TypeVar("Value")
+
 CLOSED_TEXT = (
     "This tool call was closed without a result: it was interrupted or given up, and "
     "no answer will come. Call the tool again if its result is still needed."
@@ -34,10 +36,17 @@ CLOSED_TEXT = (
 
 
 @attrs.frozen
-class RepairReport:
-    """What was mended, in the order in which it was done."""
+class Repair(Generic[Value]):
+    """A mended history, and what was mended.
+
+    `print(mended)` shows one line for each change.
+    """
+
+    value: Value = attrs.field(repr=False)
+    """The history in the shape it came in."""
 
     changes: tuple[Change, ...] = ()
+    """What was mended or, though wrong, left alone, in the order it was done."""
 
     @property
     def changed(self) -> bool:
@@ -51,7 +60,7 @@ class RepairReport:
 
 def repair_messages(
     messages: Sequence[Message], *, profile: Profile, close: Close = ()
-) -> tuple[list[Message], RepairReport]:
+) -> Repair[list[Message]]:
     """The mended history and what was done to it; linear in the history.
 
     Messages that need nothing come back as the same objects. Repairing again changes
@@ -75,7 +84,7 @@ def repair_messages(
         numbered = drop_lone_reasoning(numbered, changes)
     numbered = join_neighbours(numbered, policy, changes)
     numbered = bridge_gaps(numbered, policy, changes)
-    return [message for _, message in numbered], RepairReport(tuple(changes))
+    return Repair([message for _, message in numbered], tuple(changes))
 
 
 def _drop(pieces: Sequence[Piece], changes: list[Change]) -> list[Piece]:

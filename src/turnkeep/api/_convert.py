@@ -1,0 +1,40 @@
+"""`convert`: a history in another format."""
+
+from __future__ import annotations
+
+from turnkeep.api._arguments import Messages, with_hints
+from turnkeep.api._job import open_messages
+from turnkeep.formats import Conversion, convert_value, get_format
+
+
+@with_hints
+def convert(
+    messages: Messages,
+    *,
+    to: str,
+    format: str | None = None,  # noqa: A002 - the public name
+    model: str | None = None,
+    strict: bool = False,
+) -> Conversion:
+    """A history in another format; costs the history.
+
+    Args:
+        messages:
+            A list of messages in any format, or a request body.
+        to:
+            The format to write.
+        format:
+            The format of *messages*; detected when not given.
+        model:
+            Helps detection where several formats fit.
+        strict:
+            Raise where something would be lost.
+
+    Returns:
+        `value`, the history in its new shape, and `losses`, what it could not carry.
+
+    Raises:
+        FormatError: The input is malformed, or (strict) something would be lost.
+    """
+    source, envelope = open_messages(messages, format, model)
+    return convert_value(envelope, source, get_format(to), strict=strict)
