@@ -18,7 +18,7 @@ from ._guard import guarded, plain
 from ._json import dumps
 from ._stores import StoreName, age, is_saved, now, opened, refuse_unsaved
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="store",
     help="Look into a store, move conversations in and out, find damage.",
     no_args_is_help=True,

@@ -31,7 +31,7 @@ class Draft:
 
     def __init__(self, history: History, tokens: int = 0) -> None:
         """Everything kept, at *tokens* in all."""
-        self.history = history
+        self.history: History = history
         self.dropped: bytearray | None = None
         """One byte a step: 0 kept, else the place of its cause in *causes*."""
         self.causes: list[str] = [""]
@@ -45,7 +45,7 @@ class Draft:
         """Room kept for a message that is written when the cut is known."""
         self.returnable: list[Sequence[int]] = []
         """Steps that went together and may come back where there is room."""
-        self.tokens = tokens
+        self.tokens: int = tokens
         self._changes: dict[int, int] = {}
         self._census: Census | None = None
 

@@ -19,9 +19,9 @@ class Census:
         """Count what is kept: one truth value a step."""
         self._history = history
         self._by_turn: dict[int, int] = {}
-        self.turns = 0
+        self.turns: int = 0
         """Turns of which something but system text is kept."""
-        self.messages = 0
+        self.messages: int = 0
         """Messages, stand-ins and bridges included."""
         for step, is_kept in enumerate(kept):
             if is_kept:

@@ -38,7 +38,7 @@ class StepView:
     def __init__(self, history: History, index: int) -> None:
         """The step *index* of *history*."""
         self._history = history
-        self.index = index
+        self.index: int = index
 
     @property
     def turn(self) -> int:
@@ -102,7 +102,7 @@ class TurnView:
     def __init__(self, history: History, index: int) -> None:
         """The turn *index* of *history*."""
         self._history = history
-        self.index = index
+        self.index: int = index
 
     @property
     def range(self) -> range:

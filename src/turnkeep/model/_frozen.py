@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 """A JSON value as `json.loads` gives it."""
@@ -31,9 +31,10 @@ class FrozenDict(dict[str, Any]):
         msg = "frozen: make a new value with thaw() and freeze()"
         raise TypeError(msg)
 
-    __setitem__ = __delitem__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
-    __ior__ = _refuse
+    if not TYPE_CHECKING:  # a dict for checkers too, whose methods do other things
+        __setitem__ = __delitem__ = _refuse
+        clear = pop = popitem = setdefault = update = _refuse
+        __ior__ = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         try:

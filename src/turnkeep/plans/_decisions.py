@@ -73,7 +73,7 @@ class Decisions(Sequence[Decision]):
         self, runs: Sequence[Run], make: Callable[[int, Action, str], Decision]
     ) -> None:
         """Decisions over *runs*."""
-        self.runs = tuple(runs)
+        self.runs: tuple[Run, ...] = tuple(runs)
         self._make = make
 
     def __len__(self) -> int:

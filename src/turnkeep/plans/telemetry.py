@@ -7,7 +7,7 @@ from collections import Counter
 
 from turnkeep.plans import Plan
 
-logger = logging.getLogger("turnkeep")
+logger: logging.Logger = logging.getLogger("turnkeep")
 """Prunes are logged at INFO. It writes nothing unless the application says where to."""
 logger.addHandler(logging.NullHandler())
 

@@ -10,7 +10,7 @@ from turnkeep.model import Message, Role, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.strategies._referents import referents_of
 from turnkeep.tokens import RequestCounter, request_counter
-from turnkeep.turns import ASSISTANT, HIDDEN, entry_of
+from turnkeep.turns import ASSISTANT, HIDDEN, Entry, entry_of
 
 
 def read_session(
@@ -31,11 +31,11 @@ class Log:
 
     def __init__(self, messages: Sequence[Message], counter: RequestCounter) -> None:
         self.messages = messages
-        self.entries = [entry_of(message) for message in messages]
+        self.entries: list[Entry] = [entry_of(message) for message in messages]
         self._counter = counter
         self._counts: dict[int, int] = {}
         self._made: dict[Message, int] = {}
-        self.calls = [
+        self.calls: list[int] = [
             index
             for index, entry in enumerate(self.entries)
             if entry.kind == ASSISTANT
@@ -43,7 +43,7 @@ class Log:
             and self.entries[index - 1].kind != ASSISTANT
         ]
         """Where the model was called: the first message of each of its answers."""
-        self.needs = self._needs()
+        self.needs: list[frozenset[str]] = self._needs()
         """For each call, what it takes from earlier results."""
 
     def _needs(self) -> list[frozenset[str]]:

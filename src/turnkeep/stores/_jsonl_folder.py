@@ -30,7 +30,7 @@ class LogFolder(Closing):
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """See `JsonlStore`."""
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._guard = Guard(self._pause, self._renew)
         self._closed = False

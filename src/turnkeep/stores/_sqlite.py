@@ -57,7 +57,7 @@ class SqliteStore(SqlStore):
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
         """See the class."""
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._timeout = timeout
         self._told = Told(self.path)
         self._guard = Guard(self._pause, self._renew)

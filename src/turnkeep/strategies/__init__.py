@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from turnkeep.index import HistoryView, StepView, TurnView
+
 from ._base import Alternating, Composable, Strategy, Then, strategy_of
 from ._oldest import OldestSteps, OldestTurns
 
@@ -56,6 +58,7 @@ __all__ = [
     "ClearToolResults",
     "Composable",
     "Digest",
+    "HistoryView",
     "KeepEnds",
     "KeepRecent",
     "LargestFirst",
@@ -65,6 +68,7 @@ __all__ = [
     "OldestSteps",
     "OldestTurns",
     "Relevance",
+    "StepView",
     "Strategy",
     "StripImages",
     "StripThinking",
@@ -72,6 +76,7 @@ __all__ = [
     "Superseded",
     "Then",
     "TruncateToolResults",
+    "TurnView",
     "by_name",
     "names",
     "strategy_of",

@@ -38,7 +38,7 @@ class CallableCounter:
         margin: float = 0.0,
     ) -> None:
         self._function = function
-        self.name = name or _name_of(function)
+        self.name: str = name or _name_of(function)
         self.exact = exact
         self.margin = margin
 
@@ -72,7 +72,7 @@ class HuggingFaceCounter:
     """
 
     exact = True
-    margin = 0.0
+    margin: float = 0.0
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = Path(path)
@@ -90,7 +90,7 @@ class HuggingFaceCounter:
             ways = (f"{file} is not a readable tokenizer.json: {error}",)
             raise TokenizerUnavailableError(str(file), ways) from error
         # Two files may have one name; what they hold tells them apart.
-        self.name = f"huggingface-{sha256(content).hexdigest()[:12]}"
+        self.name: str = f"huggingface-{sha256(content).hexdigest()[:12]}"
 
     def count(self, text: str) -> int:
         """Tokens of *text*."""
@@ -123,10 +123,10 @@ class MistralCounter:
     """
 
     exact = True
-    margin = 0.0
+    margin: float = 0.0
 
     def __init__(self, tokenizer: str = "tekken") -> None:
-        self.name = f"mistral-{tokenizer}"
+        self.name: str = f"mistral-{tokenizer}"
         self._tokenizer = _load_mistral(tokenizer)
 
     def count(self, text: str) -> int:

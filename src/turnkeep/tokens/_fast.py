@@ -57,7 +57,7 @@ class FastCounter:
     """
 
     exact = True
-    margin = 0.0
+    margin: float = 0.0
 
     def __init__(self, encoding: str = "o200k_base") -> None:
         if not self.supports(encoding):

@@ -67,7 +67,7 @@ class TiktokenCounter:
     """
 
     exact = True
-    margin = 0.0
+    margin: float = 0.0
 
     def __init__(self, encoding: str = "o200k_base") -> None:
         self._spec = spec_of(encoding)
