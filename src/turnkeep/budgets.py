@@ -1,4 +1,7 @@
-"""How much a request may hold, when to prune, and how deep."""
+"""How much a request may hold, when to prune, and how deep.
+
+Not public under this name: import them from `turnkeep`.
+"""
 
 from __future__ import annotations
 
@@ -138,10 +141,10 @@ class Budget:
         """
         if isinstance(budget, Budget):
             return budget
-        if isinstance(budget, int) and not isinstance(budget, bool):
-            return cls(budget)
-        msg = f"budget must be a Budget or a whole number of tokens, got {budget!r}"
-        raise TypeError(msg)
+        if isinstance(budget, bool) or not isinstance(budget, int):
+            msg = f"budget must be a Budget or a whole number of tokens, got {budget!r}"
+            raise TypeError(msg)
+        return cls(budget)
 
     @classmethod
     def for_model(cls, name: str, *, reserve: int | None = None) -> Budget:

@@ -3,6 +3,8 @@
 Dropping whole steps keeps calls and results together; what is here are the other ways
 in which a hole can make a list that its provider refuses. The profiles say which of
 them hold.
+
+Not public: it may change in any release.
 """
 
 from __future__ import annotations

@@ -31,6 +31,29 @@ from collections.abc import Collection, Sequence
 
 import attrs
 
+__all__ = [
+    "AlreadyResolvedError",
+    "AmbiguousCallError",
+    "AmbiguousFormatError",
+    "BudgetExceededError",
+    "ConflictError",
+    "CorruptStoreError",
+    "DuplicateIdError",
+    "FormatError",
+    "Held",
+    "InvalidHistoryError",
+    "NaiveTimestampError",
+    "OpenCallError",
+    "StalePlanError",
+    "StrategyError",
+    "TokenizerUnavailableError",
+    "TurnkeepError",
+    "UnknownCallError",
+    "UnknownConversationError",
+    "UnknownMessageError",
+    "Violation",
+]
+
 
 class TurnkeepError(Exception):
     """The root: catch it to catch everything turnkeep raises on purpose."""

@@ -18,6 +18,8 @@ ORPHAN = {"role": "tool", "tool_call_id": "gone", "content": "42"}
 HELLO = {"role": "user", "content": "hi"}
 ASKS = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 DONE = {"role": "tool", "tool_call_id": "c1", "content": "done"}
+TOOL_USE = {"toolUseId": "t1", "name": "f", "input": {}}
+TOOL_RESULT = {"toolUseId": "t1", "content": [{"text": "done"}]}
 
 
 def test_check_finds_the_format_and_names_the_rule() -> None:
@@ -79,7 +81,8 @@ def test_messages_of_our_own_are_judged_as_what_is_sent() -> None:
 
 def test_repair_returns_the_callers_own_entries() -> None:
     """Only what is mended is new; the input is not changed."""
-    body = {"model": "gpt-4o", "messages": [ORPHAN, HELLO, ASKS, DONE], "n": 1}
+    entries = [ORPHAN, HELLO, ASKS, DONE]
+    body: dict[str, Any] = {"model": "gpt-4o", "messages": entries, "n": 1}
     before = copy.deepcopy(body)
 
     report = turnkeep.repair(body)
@@ -87,9 +90,9 @@ def test_repair_returns_the_callers_own_entries() -> None:
 
     assert body == before
     assert mended == {**body, "messages": [HELLO, ASKS, DONE]}
-    own: Any = body["messages"]
     assert all(
-        left is right for left, right in zip(mended["messages"], own[1:], strict=True)
+        left is right
+        for left, right in zip(mended["messages"], entries[1:], strict=True)
     )
     assert report.changed
     assert "the call 'gone' is not in the history" in str(report)
@@ -98,7 +101,7 @@ def test_repair_returns_the_callers_own_entries() -> None:
 
 def test_repair_moves_results_to_their_call() -> None:
     """The moved entry is the caller's own as well."""
-    chat = [HELLO, ASKS, {"role": "user", "content": "well?"}, DONE]
+    chat: list[Any] = [HELLO, ASKS, {"role": "user", "content": "well?"}, DONE]
 
     report = turnkeep.repair(chat)
     mended = report.value
@@ -111,7 +114,7 @@ def test_repair_moves_results_to_their_call() -> None:
 
 def test_repair_closes_the_calls_named() -> None:
     """By id, or all of them; others are awaited and stay open."""
-    chat = [HELLO, ASKS, {"role": "user", "content": "well?"}]
+    chat: list[Any] = [HELLO, ASKS, {"role": "user", "content": "well?"}]
 
     assert turnkeep.repair(chat).value is chat
     for close in (["c1"], "all"):
@@ -121,6 +124,45 @@ def test_repair_closes_the_calls_named() -> None:
         assert turnkeep.check(mended) == []
     with pytest.raises(UnknownCallError):
         turnkeep.repair(chat, close=["c9"])
+
+
+def test_a_sequence_comes_back_as_a_list() -> None:
+    """Mended or not, of the caller's own entries."""
+    for chat in ((HELLO,), (ORPHAN, HELLO)):
+        mended = turnkeep.repair(chat)
+        assert mended.value == [HELLO]
+        assert mended.value[0] is HELLO
+
+
+def test_check_knows_the_tools_that_go_with_a_list() -> None:
+    """Beside a bare list, whether there are any is not known."""
+    use = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    done = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+    chat = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [done]},
+    ]
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    bad = [{"name": "no good", "input_schema": {"type": "object"}}]
+
+    alone = turnkeep.check(chat, format="anthropic", strict=True)
+    told = turnkeep.check(chat, format="anthropic", strict=True, tools=tools)
+    wrong = turnkeep.check(chat, format="anthropic", tools=bad)
+
+    assert {v.rule for v in alone} - {v.rule for v in told} == {"AN-s7"}
+    assert [(v.rule, v.where) for v in wrong] == [("AN-24", "$.tools[0].name")]
+    turns: list[Any] = [
+        {"role": "user", "content": [{"text": "hi"}]},
+        {"role": "assistant", "content": [{"toolUse": {**TOOL_USE}}]},
+        {"role": "user", "content": [{"toolResult": {**TOOL_RESULT}}]},
+    ]
+    spec = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+    for config in ([spec], {"tools": [spec]}):
+        found = turnkeep.check(turns, format="bedrock", strict=True, tools=config)
+        assert "BR-s6" not in {v.rule for v in found}
+    found = turnkeep.check(turns, format="bedrock", strict=True)
+    assert "BR-s6" in {v.rule for v in found}
 
 
 def test_repair_takes_message_objects() -> None:

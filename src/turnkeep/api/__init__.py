@@ -1,4 +1,7 @@
-"""The functions: any format in, the same format out."""
+"""The functions: any format in, the same format out.
+
+Not public under this name: import them from `turnkeep`.
+"""
 
 from turnkeep.profiles import Repair
 

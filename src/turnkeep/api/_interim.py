@@ -11,7 +11,7 @@ from turnkeep.api._arguments import Interim
 from turnkeep.api._lists import Counter
 from turnkeep.formats import Envelope, Format
 from turnkeep.formats._base import Match
-from turnkeep.model import Block, Message, ToolResult
+from turnkeep.model import Block, FrozenDict, Message, ToolResult
 
 _TOLD: Final = "turnkeep:interim"
 """Key that notes on a result that the caller, not the history, calls it interim."""
@@ -111,7 +111,9 @@ class InterimCounter:
 
 
 def _mark(result: ToolResult) -> ToolResult:
-    return attrs.evolve(result, interim=True, extra={**result.extra, _TOLD: True})
+    return attrs.evolve(
+        result, interim=True, extra=FrozenDict(result.extra, **{_TOLD: True})
+    )
 
 
 def _as_it_came(message: Message) -> Message:
@@ -129,4 +131,4 @@ def _plain(block: Block) -> Block:
     if not isinstance(block, ToolResult) or _TOLD not in block.extra:
         return block
     extra = {key: value for key, value in block.extra.items() if key != _TOLD}
-    return attrs.evolve(block, interim=False, extra=extra)
+    return attrs.evolve(block, interim=False, extra=FrozenDict(extra))

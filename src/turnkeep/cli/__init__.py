@@ -1,6 +1,8 @@
 """The command line: `turnkeep fit`, `count`, `show`; one file per command.
 
 Needs the extra `cli` (typer and rich), which the library itself never imports.
+
+Not public: it may change in any release.
 """
 
 from __future__ import annotations

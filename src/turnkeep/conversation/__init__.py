@@ -1,4 +1,7 @@
-"""The one mutable thing: a conversation, its calls, its windows."""
+"""The one mutable thing: a conversation, its calls, its windows.
+
+Not public under this name: import them from `turnkeep`.
+"""
 
 from ._calls import CallState, PendingCall
 from ._conversation import Conversation

@@ -75,7 +75,9 @@ class Fitter:
         """Tokens the last window had for messages."""
         self._memory: Memory | None = None
         self._cut: Cut | None = Cut(0)
-        self._policies: dict[tuple[str, str | None], tuple[Policy, Demands]] = {}
+        self._policies: dict[
+            tuple[str, str | None, str | None], tuple[Policy, Demands]
+        ] = {}
         self._asked: Ask | None = None
         self._setting: tuple[Policy, Demands]
         self._overheads: tuple[RequestCounter | None, tuple[int, int]] = (None, (0, 0))

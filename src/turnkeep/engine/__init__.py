@@ -3,6 +3,8 @@
 The engine takes a strategy's edits until the window meets the target, skips any that
 would break a promise, and raises when what must stay does not fit. It never changes
 the history.
+
+Not public: it may change in any release.
 """
 
 from ._choices import (

@@ -5,7 +5,7 @@ provider's own entries apart and put them together again, key for key. A format'
 loads on first use. `detect` finds the format of a value, `read` the value of a file.
 """
 
-from turnkeep.model import paused_gc
+from turnkeep.model import paused_gc as paused_gc
 
 from ._base import (
     Detection,
@@ -17,7 +17,8 @@ from ._base import (
     layout_of,
     origin_of,
 )
-from ._convert import Conversion, Loss, convert_value
+from ._convert import Conversion, Loss
+from ._convert import convert_value as convert_value
 from ._detect import detect, format_of_model
 from ._json_text import parse_json
 from ._read import Line, Reading, read, read_entries
@@ -33,7 +34,6 @@ __all__ = [
     "Loss",
     "Match",
     "Reading",
-    "convert_value",
     "decode_entries",
     "detect",
     "format_of_model",
@@ -42,7 +42,6 @@ __all__ = [
     "layout_of",
     "origin_of",
     "parse_json",
-    "paused_gc",
     "read",
     "read_entries",
 ]

@@ -2,6 +2,8 @@
 
 Counting is lazy: a message is counted when somebody needs its tokens, once. The views
 at the end are what strategies get to see.
+
+Not public: it may change in any release.
 """
 
 from ._history import BRIDGE_ANSWER, History, Rules, Source

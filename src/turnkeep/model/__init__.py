@@ -2,7 +2,9 @@
 
 from ._audience import Audience, audience_of, count_images, sent, shown
 from ._blocks import (
-    BLOCK_TYPES,
+    BLOCK_TYPES as BLOCK_TYPES,
+)
+from ._blocks import (
     Block,
     Content,
     Document,
@@ -13,8 +15,12 @@ from ._blocks import (
     Thinking,
     ToolCall,
     ToolResult,
-    as_blocks,
-    join_text,
+)
+from ._blocks import (
+    as_blocks as as_blocks,
+)
+from ._blocks import (
+    join_text as join_text,
 )
 from ._builders import (
     by_priority,
@@ -24,58 +30,81 @@ from ._builders import (
     with_images,
     with_tool_calls,
 )
-from ._bulk import paused_gc
+from ._bulk import paused_gc as paused_gc
 from ._display import display_text
 from ._frozen import (
-    EMPTY,
-    MAX_DEPTH,
+    EMPTY as EMPTY,
+)
+from ._frozen import (
+    MAX_DEPTH as MAX_DEPTH,
+)
+from ._frozen import (
     FrozenDict,
     FrozenList,
     UnfitValueError,
     freeze,
-    same,
     thaw,
-    walk_text,
+)
+from ._frozen import (
+    same as same,
+)
+from ._frozen import (
+    walk_text as walk_text,
 )
 from ._markers import (
-    BRIDGE,
-    CLEARED,
-    DIGEST,
-    INTERIM,
-    PENDING,
-    SHORTENED,
-    STAND_IN_TEXT,
-    SUMMARY,
-    mark,
-    marker_of,
-    unmark,
+    BRIDGE as BRIDGE,
 )
-from ._message import DISPLAY_KINDS, Message, PinScope, Role
+from ._markers import (
+    CLEARED as CLEARED,
+)
+from ._markers import (
+    DIGEST as DIGEST,
+)
+from ._markers import (
+    INTERIM as INTERIM,
+)
+from ._markers import (
+    PENDING as PENDING,
+)
+from ._markers import (
+    SHORTENED as SHORTENED,
+)
+from ._markers import (
+    STAND_IN_TEXT as STAND_IN_TEXT,
+)
+from ._markers import (
+    SUMMARY as SUMMARY,
+)
+from ._markers import (
+    mark as mark,
+)
+from ._markers import (
+    marker_of as marker_of,
+)
+from ._markers import (
+    unmark as unmark,
+)
+from ._message import DISPLAY_KINDS as DISPLAY_KINDS
+from ._message import Message, PinScope, Role
 from ._results import extract_tool_calls, is_tool_error, result_from, tool_call_id
-from ._sent import as_sent
+from ._sent import as_sent as as_sent
 from ._stats import GenerationStats, GenerationTotals
 from ._thinking import Extracted, extract_thinking
 from ._trusted import (
-    trusted_call,
-    trusted_message,
-    trusted_result,
-    trusted_text,
+    trusted_call as trusted_call,
+)
+from ._trusted import (
+    trusted_message as trusted_message,
+)
+from ._trusted import (
+    trusted_result as trusted_result,
+)
+from ._trusted import (
+    trusted_text as trusted_text,
 )
 from ._validate import validate
 
 __all__ = [
-    "BLOCK_TYPES",
-    "BRIDGE",
-    "CLEARED",
-    "DIGEST",
-    "DISPLAY_KINDS",
-    "EMPTY",
-    "INTERIM",
-    "MAX_DEPTH",
-    "PENDING",
-    "SHORTENED",
-    "STAND_IN_TEXT",
-    "SUMMARY",
     "Audience",
     "Block",
     "Content",
@@ -96,8 +125,6 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "UnfitValueError",
-    "as_blocks",
-    "as_sent",
     "audience_of",
     "by_priority",
     "count_images",
@@ -106,25 +133,14 @@ __all__ = [
     "extract_tool_calls",
     "freeze",
     "is_tool_error",
-    "join_text",
-    "mark",
-    "marker_of",
-    "paused_gc",
     "reasoned",
     "result_from",
     "run_summary",
-    "same",
     "sent",
     "shown",
     "thaw",
     "tool_call_id",
-    "trusted_call",
-    "trusted_message",
-    "trusted_result",
-    "trusted_text",
-    "unmark",
     "validate",
-    "walk_text",
     "with_cache",
     "with_images",
     "with_tool_calls",

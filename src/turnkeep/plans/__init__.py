@@ -14,7 +14,9 @@ from ._edits import (
     Unit,
 )
 from ._figures import plan_figures
-from ._plan import Edited, Order, Plan, PlanSource, memory_of
+from ._plan import Edited, Order, Plan
+from ._plan import PlanSource as PlanSource
+from ._plan import memory_of as memory_of
 
 __all__ = [
     "Action",
@@ -31,12 +33,10 @@ __all__ = [
     "Note",
     "Order",
     "Plan",
-    "PlanSource",
     "Refused",
     "Replace",
     "Reserve",
     "Run",
     "Unit",
-    "memory_of",
     "plan_figures",
 ]

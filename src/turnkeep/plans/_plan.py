@@ -95,8 +95,14 @@ class Plan:
     @cached_property
     def edits(self) -> Mapping[int, Edited]:
         """Messages that are sent changed, by index; nobody can write to it."""
+        edits = self._edits
+        sent = self.order if edits else ()  # some are edited first, and dropped later
         return MappingProxyType(
-            {index: Edited(*edit) for index, edit in self._edits.items()}
+            {
+                item: Edited(*edits[item])
+                for item in sent
+                if isinstance(item, int) and item in edits
+            }
         )
 
     @cached_property
@@ -208,9 +214,11 @@ class Plan:
             for index in range(total):
                 if self._source.id(index) == message:
                     return index
-        elif not isinstance(message, bool) and -total <= message < total:
-            return message % total
-        raise UnknownMessageError(message)
+            raise UnknownMessageError(message)
+        is_index = not isinstance(message, bool) and isinstance(message, int)
+        if not is_index or not -total <= message < total:
+            raise UnknownMessageError(message)
+        return message % total
 
     def apply(self, messages: Any) -> Any:
         """The window that this plan leaves of *messages*, in their own shape.

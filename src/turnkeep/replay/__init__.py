@@ -3,6 +3,8 @@
 Each assistant message was one call of the model; its request is the history before it.
 What a strategy would have sent, what that would have cost with the provider's prompt
 cache, and whether what the next tool calls used was still there: no model is asked.
+
+Not public as a whole: the names of the reference ("Functions") are, no more.
 """
 
 from ._log import Log

@@ -2,6 +2,8 @@
 
 What `turnkeep show`, `count` and `report` say comes from here, so that their figures
 agree. The page needs the extra `report` (jinja2); measuring needs nothing.
+
+Not public: it may change in any release.
 """
 
 from __future__ import annotations

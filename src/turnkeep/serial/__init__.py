@@ -6,6 +6,8 @@ keys of a newer version are kept and written back. `dump_messages` and `load_mes
 turn messages into such a document and back; `dumps` and `loads` turn a document into
 bytes and back, with the same bytes on every machine; `dump_parts` gives the bytes of a
 large document one part at a time.
+
+Not public as a whole: the functions of the reference ("Our JSON") are, no more.
 """
 
 from ._bytes import MAX_BYTES, dumps, loads

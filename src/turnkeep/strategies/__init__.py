@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from turnkeep.index import HistoryView, StepView, TurnView
 
-from ._base import Alternating, Composable, Strategy, Then, strategy_of
+from ._base import Alternating, Composable, Strategy, Then
+from ._base import strategy_of as strategy_of
 from ._oldest import OldestSteps, OldestTurns
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ __all__ = [
     "TurnView",
     "by_name",
     "names",
-    "strategy_of",
 ]
 
 

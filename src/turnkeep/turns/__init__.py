@@ -14,6 +14,8 @@ call of its id, and in it to the first such call; a result without an id is pair
 the tool's name. Ids repeat in real life: 49 of 200 recorded airline chats reuse one.
 
 Adding a message costs amortised constant time; nothing here walks the history twice.
+
+Not public: it may change in any release.
 """
 
 from ._at_once import group_columns
