@@ -95,7 +95,7 @@ def test_a_plan(chat: Conversation) -> None:
     for word in ("kept", "dropped", "added", "age", "pinned", "open_call"):
         assert word in html
     assert "&lt;img" in html
-    assert f"dropped={len(plan.dropped)}" in repr(plan)
+    assert f"{len(plan.dropped)} dropped" in repr(plan)
 
 
 def test_a_long_estimated_plan_with_warnings() -> None:

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, get_overloads
+from typing import Any, get_overloads, get_type_hints
 
 import pytest
 
 import turnkeep
 from turnkeep.api._arguments import Options
+from turnkeep.conversation._settings import Settings
 
 
 def test_every_name_is_listed_and_loads() -> None:
@@ -234,6 +235,13 @@ def test_fit_and_conversation_have_one_vocabulary() -> None:
 
     for name in shared:
         assert manager[name].default == function[name].default, name
+
+
+def test_what_makes_a_conversation_takes_its_keywords() -> None:
+    """However it is made: the same names."""
+    taken = set(signature(turnkeep.Conversation).parameters)
+
+    assert {*get_type_hints(Settings)} == taken
 
 
 def test_help_is_a_manual_page() -> None:

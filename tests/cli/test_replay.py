@@ -57,7 +57,7 @@ def test_plain_terminals_get_plain_marks() -> None:
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     file = save(tmp_path / "chat.json", chat())
 
-    assert "did not fit under default" in run("replay", file, "-n", "10").stdout
+    assert "did not fit under chat" in run("replay", file, "-n", "10").stdout
 
 
 def test_several_sessions_are_added_up(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_chat_without_tools_has_nothing_to_keep(tmp_path: Path) -> None:
     shown = run("replay", file, "-n", "400", "-s", "chat", "--html", html)
     told = json.loads(run("replay", file, "-n", "400", "--json").stdout)
 
-    (row,) = [line for line in shown.stdout.splitlines() if line[:8] == "default "]
+    (row,) = [line for line in shown.stdout.splitlines() if line.startswith("chat ")]
     assert row.split()[-2:] == ["-", "-"]
     assert "no call took an id, path or value" in shown.stdout
     assert "whole: of" not in shown.stdout

@@ -38,7 +38,9 @@ def makes(history: list[dict[str, Any]]) -> None:
     assert_type(chat.fork(), Conversation)
     assert_type(copy.copy(chat), Conversation)
     assert_type(Desk.from_messages(history, budget=Budget(9_000)), Desk)
-    assert_type(Desk.load("chat.json"), Desk)
+    assert_type(Desk.load("chat.json", strategy="agent"), Desk)
+    Desk.from_messages(history, budgt=9_000)  # type: ignore[call-arg]
+    Desk.load("chat.json", open_calls="answer")  # type: ignore[arg-type]
     Conversation(pending_policy="answer")  # type: ignore[call-arg]
     Conversation(open_calls="answer")  # type: ignore[arg-type]
 

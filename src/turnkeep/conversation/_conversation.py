@@ -5,7 +5,7 @@ from contextlib import suppress
 from inspect import isfunction
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from turnkeep.errors import ConflictError, UnknownConversationError
 from turnkeep.formats import decode_entries, detect, get_format
@@ -20,6 +20,7 @@ from ._fitting import Fitter
 from ._link import Link
 from ._restoring import from_bytes, from_document, from_snapshot
 from ._saving import settings_of, to_document, to_parts
+from ._settings import Beside, Settings
 from ._windows import Windows
 from ._writing import Writing
 
@@ -89,7 +90,7 @@ class Conversation(Answering, Windows):
         format: str | None = None,  # noqa: A002 - the public name
         model: str | None = None,
         tools: Any = None,
-        **options: Any,
+        **options: Unpack[Beside],
     ) -> Self:
         """A conversation that begins with *messages*, in any format.
 
@@ -123,7 +124,7 @@ class Conversation(Answering, Windows):
         create: bool = True,
         rebase: bool = False,
         tail: int | None = None,
-        **options: Any,
+        **options: Unpack[Settings],
     ) -> Self:
         """A conversation in a store: every change is durable there when it returns.
 
@@ -220,7 +221,7 @@ class Conversation(Answering, Windows):
             return to_document(self)
 
     @classmethod
-    def from_json(cls, document: Any, **options: Any) -> Self:
+    def from_json(cls, document: Any, **options: Unpack[Settings]) -> Self:
         """A conversation like the one that *document* was made of.
 
         Args:
@@ -249,7 +250,7 @@ class Conversation(Answering, Windows):
         write_atomic(path, parts)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], **options: Any) -> Self:
+    def load(cls, path: str | PathLike[str], **options: Unpack[Settings]) -> Self:
         """Read a conversation that `save` wrote; *options* as for `from_json`.
 
         Raises:
