@@ -131,3 +131,39 @@ def test_warnings_are_escaped() -> None:
 
     assert plan.warnings
     assert "<script" not in shown(plan)
+
+
+def test_a_count() -> None:
+    """Its parts, and its largest tools; names are escaped."""
+    tools = [
+        {"type": "function", "function": {"name": f"<b>{n}", "description": "x" * n}}
+        for n in range(7)
+    ]
+    found = turnkeep.count([{"role": "user", "content": EVIL}], tools=tools)
+
+    html = shown(found)
+
+    assert f"<b>{found.total}</b> tokens, exact, openai" in html
+    assert html.count("tool &lt;b&gt;") == 5
+    assert "reasoning" not in html
+    estimated = turnkeep.count([{"role": "user", "content": "x"}], model="claude-3")
+    assert "estimated: up to" in shown(estimated)
+
+
+def test_a_plan_shows_tokens_before_and_after() -> None:
+    """Of what is sent changed."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    chat = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "result " * 400},
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "and?"},
+    ]
+    plan = turnkeep.plan(
+        chat, 200, model="gpt-4o", strategy="truncate-tool-results:max_tokens=50"
+    )
+    (run,) = (run for run in plan.runs if run.action == "edit")
+    before, after = plan.tokens_of(run)
+
+    assert f"<td style='text-align:left'>{before} → {after}</td>" in shown(plan)

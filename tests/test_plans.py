@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 import turnkeep
 from tests.chats import Entry, call, result, say, user
-from turnkeep import Budget, Conversation, Message, Plan, StalePlanError
+from turnkeep import (
+    Budget,
+    Conversation,
+    FormatError,
+    Message,
+    Plan,
+    StalePlanError,
+)
 from turnkeep.errors import UnknownMessageError
 from turnkeep.plans import Cause
 from turnkeep.plans._words import _CHANGES, _GOES, _STAYS
@@ -130,6 +137,21 @@ def test_long_plans_are_cut() -> None:
     assert len(plan.runs) > 20
     left = len(plan.runs) - 20
     assert f"  ... and {left} more runs (" in str(plan)
+
+
+def test_what_is_malformed_and_goes_is_shown_as_such() -> None:
+    """It is only looked into when its tokens are asked for: printing never fails."""
+    deep: Any = "deep"
+    for _ in range(999):
+        deep = [deep]
+    chat = [user(note=deep), say(), user()]
+    plan = turnkeep.plan(chat, 9, model="gpt-4o", format="openai")
+
+    assert [run.action for run in plan.runs] == ["drop", "keep"]
+    for shown in (str(plan), plan._repr_html_()):
+        assert "malformed" in shown
+    with pytest.raises(FormatError, match="deep"):
+        plan.explain(0)
 
 
 def test_edits_cannot_be_written() -> None:

@@ -87,7 +87,7 @@ def others(
     assert_type(turnkeep.convert(dicts, to="anthropic"), Conversion)
     for fitted in turnkeep.fit_many(many, 900, workers=1, strategy="chat"):
         assert_type(fitted, Fitted)
-    turnkeep.fit_many(many, 900, stategy="chat")  # type: ignore[call-arg]
+    turnkeep.fit_many(many, 900, ranking="chat")  # type: ignore[call-arg]
 
 
 def reads(plan: Plan) -> None:

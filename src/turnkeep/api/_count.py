@@ -13,6 +13,10 @@ from turnkeep.model import as_sent
 from turnkeep.tokens import RequestCounter
 from turnkeep.tokens._tools import read_tools
 
+_PARTS = ("system", "tools", "messages", "overhead")
+_WITHIN = ("reasoning", "images")
+"""Parts of what the messages cost."""
+
 
 @attrs.frozen
 class ToolTokens:
@@ -54,15 +58,20 @@ class TokenCount:
         """A short table: the total and its parts."""
         about = "exact" if self.exact else f"estimated, up to {self.margin:.0%} more"
         lines = [f"{self.total:,} tokens, {about} ({self.format})"]
-        parts = ("system", "tools", "messages", "overhead")
         lines += [
             f"  {name:<10} {getattr(self, name):>10,}"
-            for name in parts
+            for name in _PARTS
             if getattr(self, name)
         ]
-        within = [n for n in ("reasoning", "images") if getattr(self, n)]
+        within = [n for n in _WITHIN if getattr(self, n)]
         lines += [f"    {name:<8} {getattr(self, name):>10,}" for name in within]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the total, its parts and the largest tools."""
+        from turnkeep.plans._notebook import count_html  # noqa: PLC0415 - rarely shown
+
+        return count_html(self, (*_PARTS, *_WITHIN))
 
 
 @with_hints

@@ -1,4 +1,4 @@
-"""Plans, windows and conversations as small HTML, for notebooks.
+"""Plans, windows, conversations and counts as small HTML, for notebooks.
 
 Everything that comes from a message is escaped, nothing is fetched, and nothing but the
 newest messages is shown. Notebooks call `_repr_html_`, which loads this module then.
@@ -10,12 +10,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Protocol
 
+from turnkeep.errors import FormatError
 from turnkeep.model import Message, display_text
 
 _SHOWN_RUNS = 12
 _SHOWN_MESSAGES = 5
+_SHOWN_TOOLS = 5
 _PREVIEW = 120
-_STYLES = {"keep": "", "edit": "color:#9a6700", "drop": "color:#b42318"}
+_STYLES = {"keep": "", "edit": "color:#a86f00", "drop": "color:#d9383a"}
+"""Colours with nearly the same contrast on white and on black: 3.6 and more."""
 _WORDS = {"keep": "kept", "edit": "changed", "drop": "dropped"}
 
 
@@ -50,6 +53,7 @@ class _Plan(Protocol):
     @property
     def inserted(self) -> Sequence[Any]: ...
     def span(self, run: Any) -> str: ...
+    def tokens_of(self, run: Any) -> tuple[int, int]: ...
 
 
 class _Window(Protocol):
@@ -63,6 +67,21 @@ class _Window(Protocol):
     def tokens(self) -> int: ...
     @property
     def messages(self) -> Sequence[Message]: ...
+
+
+class _Count(Protocol):
+    """What is shown of a count."""
+
+    @property
+    def total(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def margin(self) -> float: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def definitions(self) -> Sequence[Any]: ...
 
 
 class _Conversation(Protocol):
@@ -86,15 +105,22 @@ def plan_html(plan: _Plan) -> str:
             f"<span style='{_STYLES[run.action]}'>{_WORDS[run.action]}</span>",
             escape(plan.span(run)),
             f"{run.stop - run.start:,}",
+            _tokens(plan, run),
             escape(str(run.cause)),
         )
         for run in plan.runs[:_SHOWN_RUNS]
     ]
     more = len(plan.runs) - _SHOWN_RUNS
     if more > 0:
-        rows.append(_row("", f"and {more:,} more runs", "", ""))
+        rows.append(_row("", f"and {more:,} more runs", "", "", ""))
     rows += [
-        _row("added", escape(item.call_id or ""), "1", escape(str(item.cause)))
+        _row(
+            "added",
+            escape(item.call_id or ""),
+            "1",
+            f"{item.tokens:,}",
+            escape(str(item.cause)),
+        )
         for item in plan.inserted[:_SHOWN_RUNS]
     ]
     title = (
@@ -102,7 +128,27 @@ def plan_html(plan: _Plan) -> str:
         f"available{about}"
     )
     notes = "".join(f"<div>{escape(warning)}</div>" for warning in plan.warnings)
-    return _box(title, ("", "messages", "how many", "why"), rows, notes)
+    return _box(title, ("", "messages", "how many", "tokens", "why"), rows, notes)
+
+
+def _tokens(plan: _Plan, run: _Run) -> str:
+    """Tokens of a run; before and after, where they are changed."""
+    try:
+        before, after = plan.tokens_of(run)
+    except FormatError:
+        return "malformed"
+    return f"{before:,} → {after:,}" if run.action == "edit" else f"{before:,}"
+
+
+def count_html(count: _Count, parts: Iterable[str]) -> str:
+    """A count: the total, its parts that are not nothing, the largest tools."""
+    about = "exact" if count.exact else f"estimated: up to {count.margin:.0%} more"
+    spent = {name: getattr(count, name) for name in parts}
+    rows = [_row(name, f"{tokens:,}") for name, tokens in spent.items() if tokens]
+    largest = sorted(count.definitions, key=lambda tool: -tool.tokens)[:_SHOWN_TOOLS]
+    rows += [_row(f"tool {escape(tool.name)}", f"{tool.tokens:,}") for tool in largest]
+    title = f"<b>{count.total:,}</b> tokens, {about}, {escape(count.format)}"
+    return _box(title, ("", "tokens"), rows)
 
 
 def window_html(window: _Window) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from turnkeep.errors import FormatError
+
 from ._decisions import Decision, Run
 from ._edits import Cause
 from ._plan import Plan
@@ -98,7 +100,11 @@ def _rows(plan: Plan) -> Iterator[str]:
 
 def _tokens(plan: Plan, run: Run) -> str:
     """The tokens of a run; of edited messages, before and after."""
-    before, after = plan.tokens_of(run)
+    try:
+        before, after = plan.tokens_of(run)
+    except FormatError:
+        # What goes is not looked into before somebody asks for its tokens.
+        return "malformed"
     return f"{before:,} -> {after:,}" if run.action == "edit" else f"{before:,}"
 
 
