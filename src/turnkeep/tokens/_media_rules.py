@@ -7,9 +7,10 @@ from typing import Any, Final
 import attrs
 
 from turnkeep.model import Document, Image
+from turnkeep.providers import parse_model
 
 from ._media import audio_seconds, decode, image_size, payload, pdf_pages
-from ._models import bare, claude_version
+from ._models import claude_version
 from ._pixels import (
     ASSUMED,
     PAGE,
@@ -128,7 +129,8 @@ class MediaRule:
 
 def media_rule(family: str, model: str | None) -> MediaRule:
     """The rule of *model*; *family* decides where it says nothing."""
-    return MediaRule(family.removesuffix("-new"), bare(model) if model else "")
+    name = parse_model(model).bare if model else ""
+    return MediaRule(family.removesuffix("-new"), name)
 
 
 def _detail(block: Image) -> str:

@@ -135,7 +135,7 @@ def _check_mix(
         found.add("BR-s1", path, f"the message has {counts['image']} images")
     if counts.get("document", 0) > MOST_DOCUMENTS:
         found.add("BR-s1", path, f"the message has {counts['document']} documents")
-    if _models.provider_of(model) == "anthropic" or not counts.get("text"):
+    if _models.is_claude(model) or not counts.get("text"):
         return
     for member in ("toolResult", "toolUse"):
         if counts.get(member):
@@ -288,7 +288,7 @@ _TRIMS = (
 def profile(model: str | None = None) -> Profile:
     """The profile of Bedrock's Converse API, for *model* where it is known."""
     binds = bool(_models.binds_thinking(model))
-    claude = _models.provider_of(model) in ("anthropic", None)
+    claude = _models.is_claude(model) is not False
     return Profile(
         name="bedrock",
         title="AWS Bedrock Converse",
