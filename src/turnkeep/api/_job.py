@@ -177,7 +177,7 @@ class Job:
             repair=on_invalid != "keep",
             stand_ins=open_calls == "stand-in",
             per_message=placement == "after-call",
-            demands=policy.demands,
+            demands=policy,
         )
         self.history = History(self.source.grouping, self.source, self._rules)
         self.terms = Terms(

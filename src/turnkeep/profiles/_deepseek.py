@@ -201,7 +201,7 @@ def _adapt(policy: Policy, body: Mapping[str, Any]) -> Policy:
     asked = inside(body, "thinking").get("type")
     if asked not in ("enabled", "disabled"):
         return policy
-    return attrs.evolve(policy, keeps_reasoning_of_tool_turns=asked == "enabled")
+    return attrs.evolve(policy, reasoning_with_calls=asked == "enabled")
 
 
 def profile(model: str | None = None) -> Profile:
@@ -214,7 +214,7 @@ def profile(model: str | None = None) -> Profile:
         rules=RULES,
         policy=Policy(
             results="after-call",
-            keeps_reasoning_of_tool_turns=_models.deepseek_thinks(model) is not False,
+            reasoning_with_calls=_models.deepseek_thinks(model) is not False,
             alternates=_models.is_old_reasoner(model),
             empty_arrays_refused=frozenset({"tool_calls"}),
             empty_refused=frozenset({"system", "user", "assistant"}),

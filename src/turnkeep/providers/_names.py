@@ -86,7 +86,7 @@ class ModelName:
         """The estimate that counts its texts; `generic` where nobody knows it."""
         if self.family is None:
             return "generic"
-        return self.family.estimate_of(self.version)
+        return self.family.estimate_of(self.tier, self.version)
 
 
 @lru_cache(maxsize=1_024)

@@ -11,6 +11,17 @@ Version = tuple[int, int]
 
 
 @attrs.frozen
+class Newer:
+    """The models of a family that are counted by another estimate."""
+
+    since: Version
+    """From which version on."""
+    estimate: str
+    tiers: frozenset[str] = attrs.field(converter=frozenset, default=())
+    """Tiers whose numbers began anew: all of them are newer."""
+
+
+@attrs.frozen
 class Family:
     """Models that are named alike."""
 
@@ -24,19 +35,21 @@ class Family:
     estimate: str = "generic"
     """The estimate of `tokens` that counts their texts, and what pictures cost."""
 
-    newer: tuple[Version, str] | None = None
-    """From which version on another estimate counts them, and which one."""
+    newer: Newer | None = None
+    """Which of them have a newer tokenizer, if there is one."""
 
-    def estimate_of(self, version: Version | None) -> str:
+    def estimate_of(self, tier: str | None, version: Version | None) -> str:
         """The estimate for a model; one that names no version is taken for the newest.
 
         >>> claude = PROVIDERS["anthropic"].families[0]
-        >>> claude.estimate_of((4, 5)), claude.estimate_of((5, 0))
+        >>> claude.estimate_of("opus", (4, 5)), claude.estimate_of("opus", (5, 0))
         ('claude', 'claude-new')
         """
-        if self.newer is not None and (version is None or version >= self.newer[0]):
-            return self.newer[1]
-        return self.estimate
+        newer = self.newer
+        if newer is None:
+            return self.estimate
+        is_new = version is None or version >= newer.since or tier in newer.tiers
+        return newer.estimate if is_new else self.estimate
 
 
 @attrs.frozen
@@ -128,7 +141,14 @@ PROVIDERS: Final[dict[str, Provider]] = {
             profile="turnkeep.profiles._anthropic:profile",
             counting="turnkeep.tokens._anthropic:AnthropicMessages",
             estimate="claude-new",
-            families=(Family("claude", _CLAUDE, "claude", ((4, 7), "claude-new")),),
+            families=(
+                Family(
+                    "claude",
+                    _CLAUDE,
+                    "claude",
+                    Newer((4, 7), "claude-new", {"fable", "mythos"}),
+                ),
+            ),
             also=("claude-code",),
             marks=CacheMarks("cache_control", 4),
         ),

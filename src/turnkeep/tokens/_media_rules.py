@@ -10,7 +10,6 @@ from turnkeep.model import Document, Image
 from turnkeep.providers import parse_model
 
 from ._media import audio_seconds, decode, image_size, payload, pdf_pages
-from ._models import claude_version
 from ._pixels import (
     ASSUMED,
     PAGE,
@@ -63,7 +62,7 @@ class MediaRule:
         """Tokens of an image of a size in pixels."""
         match self.family:
             case "claude":
-                fine = claude_version(self.model) >= (4, 7)
+                fine = parse_model(self.model).estimate != "claude"
                 return claude_image(width, height, fine=fine)
             case "gemini":
                 return gemini_image(self.model, width, height, detail)

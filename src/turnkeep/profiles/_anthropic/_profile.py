@@ -252,7 +252,7 @@ def _adapt(policy: Policy, body: Mapping[str, Any]) -> Policy:
     thinking = inside(body, "thinking")
     binding = inside(thinking, "block_binding")
     if thinking.get("type") == "enabled":
-        policy = attrs.evolve(policy, thinking_required_in_open_round=True)
+        policy = attrs.evolve(policy, thinking_required=True)
     if binding.get("prefix_mismatch_behavior") == "drop_block":
         policy = attrs.evolve(policy, binds_thinking=False, may_bind_thinking=False)
     return policy
@@ -270,18 +270,16 @@ def profile(model: str | None = None) -> Profile:
         policy=Policy(
             results="after-run",
             first_user=True,
-            last_user=_models.refuses_prefill(model) is not False,
-            binds_thinking=bool(binds),
-            may_bind_thinking=not binds,
-            thinking_whole_in_open_round=True,
+            ends_with_user=_models.refuses_prefill(model) is not False,
+            binds_thinking=binds is True,
+            may_bind_thinking=binds is None,
+            thinking_whole=True,
             system_places=(
                 "after-user" if _models.takes_system_in_list(model) else "outside"
             ),
-            max_cache_marks=MOST_MARKS,
             empty_refused=frozenset({"system", "user"}),
             text_refused="empty",
             blank_alone_refused=True,
-            needs_tools_with_tool_blocks=True,
         ),
         check=check,
         check_edit=check_edit,

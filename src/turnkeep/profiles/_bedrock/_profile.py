@@ -287,7 +287,7 @@ _TRIMS = (
 
 def profile(model: str | None = None) -> Profile:
     """The profile of Bedrock's Converse API, for *model* where it is known."""
-    binds = bool(_models.binds_thinking(model))
+    binds = _models.binds_thinking(model)
     claude = _models.is_claude(model) is not False
     return Profile(
         name="bedrock",
@@ -301,15 +301,13 @@ def profile(model: str | None = None) -> Profile:
             alternates=True,
             first_user=True,
             opens_with="user",
-            last_user=True,
-            binds_thinking=binds,
-            may_bind_thinking=claude and not binds,
-            thinking_whole_in_open_round=claude,
+            ends_with_user=True,
+            binds_thinking=binds is True,
+            may_bind_thinking=claude and binds is None,
+            thinking_whole=claude,
             system_places="outside",
-            max_cache_marks=MOST_MARKS,
             empty_refused=frozenset({"system", "user", "assistant"}),
             text_refused="blank",
-            needs_tools_with_tool_blocks=True,
         ),
         check=check,
         check_edit=check_edit,

@@ -209,7 +209,7 @@ def profile(model: str | None = None) -> Profile:
         formats=("openai-responses",),
         list_key="input",
         rules=RULES,
-        policy=Policy(results="anywhere", pairs_reasoning_items=True),
+        policy=Policy(results="anywhere", pairs_reasoning=True),
         check=check,
         check_edit=check_edit,
         model=model,
