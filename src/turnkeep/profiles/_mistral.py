@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
+from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import (
     FUNCTION_NAME,
     a_message,
     bad_role,
     inside,
     items,
-    name_list,
     role_of,
 )
 
@@ -260,45 +260,33 @@ def _check_order(request: Request, found: Findings) -> None:
         found.add("MI-s4", request.at(len(roles) - 1), what)
 
 
-def _ids(entry: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    for nth, call in items(entry.get("tool_calls")):
-        if isinstance(call.get("id"), str):
-            yield nth, call["id"]
+_PAIRS = PairRules(
+    reach="until-model",
+    unanswered=Said("MI-04", "no result answers {ids}"),
+    unknown=Said("MI-04", "the result of {id} has no call before it"),
+    twice=Said("MI-06", "the call {id} has a result already"),
+    again=Said("MI-06", "the id {id} names two calls of this message"),
+)
 
 
 def _check_pairs(request: Request, found: Findings) -> None:
     """MI-04 and MI-06: as mistral-common counts, between assistant messages."""
-    where = ""
-    expected: set[str] = set()
-    answered: set[str] = set()
+    check_pairs(_spots(request), _PAIRS, found)
+
+
+def _spots(request: Request) -> Iterator[Spot]:
     for nth, entry in enumerate(request.entries):
-        role, path = role_of(entry), request.at(nth)
-        if role == "tool":
-            call_id = entry.get("tool_call_id")
-            if not isinstance(call_id, str):
-                continue
-            if call_id in answered:
-                what = f"the call {call_id!r} has a result already"
-                found.add("MI-06", f"{path}.tool_call_id", what)
-            elif call_id not in expected:
-                what = f"the result of {call_id!r} has no call before it"
-                found.add("MI-04", f"{path}.tool_call_id", what)
-            answered.add(call_id)
+        path, role = request.at(nth), role_of(entry)
+        if role == "tool" and isinstance(call_id := entry.get("tool_call_id"), str):
+            half = Half(call_id, path, f"{path}.tool_call_id")
+            yield Spot(path, "a result", results=(half,))
         elif role == "assistant":
-            _report_open(expected - answered, where, found)
-            expected, answered, where = set(), set(), path
-            for place, call_id in _ids(entry):
-                if call_id in expected:
-                    what = f"the id {call_id!r} names two calls of this message"
-                    found.add("MI-06", f"{path}.tool_calls[{place}].id", what)
-                expected.add(call_id)
-    _report_open(expected - answered, where, found)
-
-
-def _report_open(missing: set[str], where: str, found: Findings) -> None:
-    if missing:
-        what = f"no result answers {name_list(sorted(missing))}"
-        found.add("MI-04", f"{where}.tool_calls", what)
+            calls = [
+                Half(call["id"], f"{path}.tool_calls", f"{path}.tool_calls[{at}].id")
+                for at, call in items(entry.get("tool_calls"))
+                if isinstance(call.get("id"), str)
+            ]
+            yield Spot(path, "an assistant message", calls=calls, model=True)
 
 
 _TRIMS = (

@@ -11,7 +11,7 @@ from .._anthropic_turns import (
     THINKING,
     Turn,
     blocks_of,
-    check_pairs,
+    check_turns,
     group,
     open_round,
 )
@@ -51,7 +51,7 @@ def check(request: Request, found: Findings) -> None:
         for block in blocks[nth]:
             check_block(request, block, role, server_calls, found)
     _check_system_messages(request, found)
-    check_pairs(request, turns, found)
+    check_turns(request, turns, found)
     _check_end(request, found)
     if isinstance(thinking := request.setting("thinking"), Mapping):
         _check_thinking(request, turns, thinking, found)

@@ -7,6 +7,7 @@ from typing import Any
 from .. import _models
 from .._base import Findings, Policy, Profile, Request, describe
 from .._bound import Piece, first_unbound, frame_change
+from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import (
     FUNCTION_NAME,
     bad_role,
@@ -15,7 +16,6 @@ from .._shared import (
     first_stray,
     inside,
     items,
-    name_list,
     role_of,
 )
 from ._rules import RULES
@@ -162,40 +162,36 @@ def _check_roles(request: Request, found: Findings) -> None:
         found.add("BR-s3", request.at(spoken[-1][0]), what)
 
 
+_PAIRS = PairRules(
+    reach="next",
+    unanswered=Said("BR-06", "the next message has no toolResult for {ids}"),
+    unknown=Said("BR-07", "the result of {id} has no toolUse in the message before"),
+    twice=Said("BR-08", "{id} has a result in this message already"),
+    again=Said("BR-08", "{id} names another toolUse of this message"),
+)
+
+
 def _check_pairs(request: Request, found: Findings) -> None:
     """BR-06 to BR-08: each message answers the one before it, whole."""
-    calls: dict[str, str] = {}
-    for nth, entry in enumerate(request.entries):
-        if role_of(entry) == "system":
-            continue
-        answered: set[str] = set()
-        for path, result in _with(request, nth, "toolResult"):
-            if not isinstance(call_id := result.get("toolUseId"), str):
-                continue
-            if call_id in answered:
-                what = f"{call_id!r} has a result in this message already"
-                found.add("BR-08", path, what)
-            elif call_id not in calls:
-                what = f"the result of {call_id!r} has no toolUse in the message before"
-                found.add("BR-07", path, what)
-            answered.add(call_id)
-        _report_open(calls, answered, found)
-        calls = {}
-        for path, use in _with(request, nth, "toolUse"):
-            if not isinstance(call_id := use.get("toolUseId"), str):
-                continue
-            if call_id in calls:
-                what = f"{call_id!r} names another toolUse of this message"
-                found.add("BR-08", path, what)
-            calls.setdefault(call_id, path)
-    _report_open(calls, set(), found)
+    spots = [
+        Spot(
+            request.at(nth),
+            "a message",
+            calls=_halves(request, nth, "toolUse"),
+            results=_halves(request, nth, "toolResult"),
+        )
+        for nth, entry in enumerate(request.entries)
+        if role_of(entry) != "system"
+    ]
+    check_pairs(spots, _PAIRS, found)
 
 
-def _report_open(calls: Mapping[str, str], answered: set[str], found: Findings) -> None:
-    missing = [call_id for call_id in calls if call_id not in answered]
-    if missing:
-        what = f"the next message has no toolResult for {name_list(missing)}"
-        found.add("BR-06", calls[missing[0]], what)
+def _halves(request: Request, nth: int, member: str) -> list[Half]:
+    return [
+        Half(half["toolUseId"], path)
+        for path, half in _with(request, nth, member)
+        if isinstance(half.get("toolUseId"), str)
+    ]
 
 
 def _check_frame(request: Request, found: Findings) -> None:

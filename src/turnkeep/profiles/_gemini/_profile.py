@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import _models
 from .._base import Findings, Policy, Profile, Request, describe
+from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import Seals, bad_role, filled, items, key_of, role_of
 from ._rules import RULES
 
@@ -126,54 +127,56 @@ def _check_function(
         found.add(number, path, f"its {field} is {describe(inner)}")
 
 
+_PAIRS = PairRules(
+    reach="next",
+    by_number=True,
+    stray=Said("GE-06", "the function response does not stand right behind a call"),
+    unanswered=(
+        _UNEQUAL := Said(
+            "GE-07", "{calls} function calls have {results} responses behind them"
+        )
+    ),
+    surplus=_UNEQUAL,
+    at_end=Said("GE-s1", "the list ends on {calls} function calls"),
+    differ=Said("GE-s2", "names or ids differ from the calls'"),
+)
+
+
 def _check_order(request: Request, found: Findings) -> None:
     """GE-05 to GE-07, GE-s1 to GE-s3: call turns and response turns."""
-    entries = request.entries
     previous = None
-    for nth, entry in enumerate(entries):
+    spots: list[Spot] = []
+    for nth, entry in enumerate(request.entries):
         calls = parts_with(entry, "functionCall")
         responses = parts_with(entry, "functionResponse")
         path = request.at(nth)
-        if calls:
-            if nth == 0:
-                found.add("GE-05", path, "the list starts with a function call")
-            elif _speaker(previous) != "user":
-                what = "the function call stands behind a model turn"
-                found.add("GE-05", path, what)
-            _check_answers(request, nth, calls, found)
-        if responses:
-            if not parts_with(previous, "functionCall"):
-                what = "the function response does not stand right behind a call"
-                found.add("GE-06", path, what)
-            if parts_with(entry, "text"):
-                found.add("GE-s3", path, "text stands beside a function response")
+        spots.append(
+            Spot(path, "a content", _halves(calls, path), _halves(responses, path))
+        )
+        if calls and nth == 0:
+            found.add("GE-05", path, "the list starts with a function call")
+        elif calls and _speaker(previous) != "user":
+            what = "the function call stands behind a model turn"
+            found.add("GE-05", path, what)
+        if responses and parts_with(entry, "text"):
+            found.add("GE-s3", path, "text stands beside a function response")
         previous = entry
+    check_pairs(spots, _PAIRS, found)
 
 
-def _check_answers(
-    request: Request,
-    nth: int,
-    calls: Sequence[tuple[int, Mapping[str, Any], Any]],
-    found: Findings,
-) -> None:
-    path = request.at(nth)
-    if nth == len(request.entries) - 1:
-        found.add("GE-s1", path, f"the list ends on {len(calls)} function calls")
-        return
-    answers = parts_with(request.entries[nth + 1], "functionResponse")
-    if len(answers) != len(calls):
-        what = f"{len(calls)} function calls have {len(answers)} responses behind them"
-        found.add("GE-07", path, what)
-    elif _labels(calls) != _labels(answers):
-        found.add("GE-s2", request.at(nth + 1), "names or ids differ from the calls'")
-
-
-def _labels(parts: Sequence[tuple[int, Mapping[str, Any], Any]]) -> list[str]:
-    return sorted(
-        f"{value.get('name')}\n{value.get('id')}"
+def _halves(
+    parts: Sequence[tuple[int, Mapping[str, Any], Any]], path: str
+) -> list[Half]:
+    """Calls or responses by name and id; neither decides, the number does."""
+    return [
+        Half(
+            f"{value.get('name')}\n{value.get('id')}"
+            if isinstance(value, Mapping)
+            else "",
+            path,
+        )
         for _, _, value in parts
-        if isinstance(value, Mapping)
-    )
+    ]
 
 
 def current_turn(entries: Sequence[Any]) -> int:
