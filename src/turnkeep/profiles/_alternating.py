@@ -269,7 +269,7 @@ def profile(model: str | None = None, template: str | None = None) -> Profile:
             alternates=chosen.alternates,
             first_user=chosen.alternates,
             opens_with="user" if chosen.alternates else "any",
-            needs_user=True,
+            needs_user=chosen.needs_user,
             ends_with_user=True,
             system_places="start" if "system" in chosen.roles else "never",
             user_after_tool_ok=not chosen.alternates,
