@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _models
@@ -10,6 +10,7 @@ from .._anthropic_turns import THINKING, Turn, blocks_of, group, open_round
 from .._base import Findings, Request
 from .._bound import Piece, first_unbound, frame_change, plain
 from .._shared import first_stray, inside, role_of
+from ._server_tools import seals
 
 
 def check_edit(request: Request, before: Request, found: Findings) -> None:
@@ -21,6 +22,10 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
         what = "this thinking block is not what the model sent, or not in its place"
         found.add("AE-01", stray, what)
     _check_round(request, before, found)
+    known = {seal for _, seal in _seals(before)}
+    for path, seal in _seals(request):
+        if seal not in known:
+            found.add("AN-34", path, "this is not what the server sent")
     binding = inside(inside(request.body, "thinking"), "block_binding")
     if binding.get("prefix_mismatch_behavior") == "drop_block":
         return
@@ -32,6 +37,12 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
         number = "AE-03" if _models.binds_thinking(model) else "AE-s2"
         what = f"this thinking block is bound to another conversation: {unbound.reason}"
         found.add(number, unbound.path, what)
+
+
+def _seals(request: Request) -> Iterator[tuple[str, Any]]:
+    for nth, entry in enumerate(request.entries):
+        for block in blocks_of(entry, nth):
+            yield from seals(request, block)
 
 
 def _pieces(request: Request) -> list[Piece]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,12 +24,13 @@ from .._shared import (
 )
 from ._blocks import check_block, check_message, is_directive
 from ._edit import check_edit
+from ._marks import check_marks
 from ._rules import RULES
+from ._server_tools import check_server_tools, is_paused, is_server_result
+from ._tools import check_tools
 
 MOST_MESSAGES = 100_000
-MOST_MARKS = 4
 
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _SYSTEM_PARTS = ("text", "tool_addition", "tool_removal")
 """Blocks of a system message in the list: text, and the beta's changes of tools."""
 
@@ -44,18 +44,20 @@ def check(request: Request, found: Findings) -> None:
     turns = group(entries, blocks)
     if turns and turns[0].role == "assistant":
         found.add("AN-s1", request.at(0), "the first message is the assistant's")
-    server_calls: set[str] = set()
     for nth, entry in enumerate(entries):
         check_message(request, nth, found)
         role = role_of(entry)
         for block in blocks[nth]:
-            check_block(request, block, role, server_calls, found)
+            check_block(request, block, role, found)
     _check_system_messages(request, found)
     check_turns(request, turns, found)
     _check_end(request, found)
     if isinstance(thinking := request.setting("thinking"), Mapping):
         _check_thinking(request, turns, thinking, found)
-    _check_frame(request, turns, found)
+    check_server_tools(request, turns, found)
+    _check_system(request, found)
+    check_tools(request, turns, found)
+    check_marks(request, found)
     check_images(request, turns, found)
 
 
@@ -103,8 +105,7 @@ def _check_place(
 
 def _ends_in_server_result(entry: Any) -> bool:
     blocks = items(entry.get("content")) if role_of(entry) == "assistant" else []
-    kind = blocks[-1][1].get("type") if blocks else None
-    return isinstance(kind, str) and kind.endswith("_tool_result")
+    return bool(blocks) and is_server_result(blocks[-1][1].get("type"))
 
 
 def _check_end(request: Request, found: Findings) -> None:
@@ -112,7 +113,10 @@ def _check_end(request: Request, found: Findings) -> None:
         return
     nth = len(request.entries) - 1
     path = request.at(nth)
+    blocks = blocks_of(request.entries[-1], nth)
     refuses = _models.refuses_prefill(request.model)
+    if blocks and is_paused(blocks[-1]):
+        return
     if refuses:
         what = (
             f"the list ends on an assistant message, and {request.model} refuses that"
@@ -121,7 +125,6 @@ def _check_end(request: Request, found: Findings) -> None:
     elif refuses is None:
         what = "the list ends on an assistant message, which newer models refuse"
         found.add("AN-s10", path, what)
-    blocks = blocks_of(request.entries[-1], nth)
     if not blocks:
         return
     last = blocks[-1]
@@ -158,32 +161,6 @@ def _check_thinking(
         found.add("AN-s11", newest[0].path(request), what)
 
 
-def _check_frame(request: Request, turns: Sequence[Turn], found: Findings) -> None:
-    """What stands around the list: system text, tools and cache marks."""
-    _check_system(request, found)
-    tools = request.setting("tools")
-    for nth, tool in items(tools):
-        name = tool.get("name")
-        if name is not None and not (
-            isinstance(name, str) and _TOOL_NAME.fullmatch(name)
-        ):
-            found.add("AN-24", f"$.tools[{nth}].name", f"the tool is named {name!r}")
-    uses = (
-        block
-        for turn in turns
-        for block in turn.blocks
-        if block.kind in ("tool_use", "tool_result")
-    )
-    if not tools and (first := next(uses, None)) is not None:
-        number = "AN-s7" if request.body is None else "AN-23"
-        found.add(number, first.path(request), f"a {first.kind} is sent without tools")
-    marks = count_marks(request, turns)
-    if marks > MOST_MARKS:
-        found.add("AN-20", request.path, f"{marks} blocks carry cache_control")
-    elif marks == MOST_MARKS and request.setting("cache_control") is not None:
-        found.add("AN-s9", "$.cache_control", "4 blocks carry cache_control as well")
-
-
 def _check_system(request: Request, found: Findings) -> None:
     system = request.setting("system")
     if system is None or isinstance(system, str):
@@ -198,21 +175,6 @@ def _check_system(request: Request, found: Findings) -> None:
             found.add("AN-26", where, f"system holds a block of type {describe(kind)}")
         elif not block["text"]:
             found.add("AN-06", where, "the text block is empty")
-
-
-def count_marks(request: Request, turns: Sequence[Turn]) -> int:
-    """Blocks that carry cache_control, over tools, system and messages."""
-    marked = [block for _, block in items(request.setting("tools"))]
-    marked += [block for _, block in items(request.setting("system"))]
-    for nth, entry in enumerate(request.entries):
-        if role_of(entry) == "system":
-            marked += [block.value for block in blocks_of(entry, nth)]
-    for turn in turns:
-        for block in turn.blocks:
-            marked.append(block.value)
-            if block.kind == "tool_result":
-                marked += [part for _, part in items(block.value.get("content"))]
-    return sum(block.get("cache_control") is not None for block in marked)
 
 
 _TRIMS = (
@@ -264,7 +226,7 @@ def profile(model: str | None = None) -> Profile:
     return Profile(
         name="anthropic",
         title="Anthropic Messages",
-        formats=("anthropic", "claude-code"),
+        formats=("anthropic",),
         list_key="messages",
         rules=RULES,
         policy=Policy(
