@@ -262,7 +262,9 @@ def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
         return value
     envelope = fmt.open(value)
     wire = get_format(profile.formats[0])
-    return wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
+    body = wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
+    # A list says nothing about what was sent beside it.
+    return body if envelope.is_body or envelope.tools else body[profile.list_key]
 
 
 def repair(

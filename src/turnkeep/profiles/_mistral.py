@@ -135,6 +135,13 @@ RULES = by_number(
         sources=("Mistral's error text",),
     ),
     Rule(
+        "MI-15",
+        "Content is text or an array of parts, each an object with a type.",
+        "Send the content as text.",
+        error="422 Unprocessable Entity",
+        sources=("mistralai SDK 3.7.0",),
+    ),
+    Rule(
         "MI-s1",
         "No user message stands right behind a tool message.",
         "Keep (or add) the assistant's answer between them.",
@@ -173,7 +180,9 @@ def check(request: Request, found: Findings) -> None:
         role, path = role_of(entry), request.at(nth)
         if role not in _AFTER:
             found.add("MI-02", path, bad_role(entry))
-        elif role == "system":
+            continue
+        _check_content(entry.get("content"), f"{path}.content", found)
+        if role == "system":
             _check_system(entry, path, found)
         elif role == "tool":
             _check_result(entry, path, found)
@@ -189,6 +198,21 @@ def check(request: Request, found: Findings) -> None:
 def _check_name(name: Any, where: str, found: Findings) -> None:
     if isinstance(name, str) and not FUNCTION_NAME.fullmatch(name):
         found.add("MI-10", where, f"the function is named {describe(name)}")
+
+
+def _check_content(content: Any, where: str, found: Findings) -> None:
+    if not isinstance(content, (str, list, tuple, type(None))):
+        found.add("MI-15", where, f"the content is {describe(content)}")
+    for nth, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if not isinstance(kind, str):
+            what = f"the part is {describe(part)}"
+            if isinstance(part, Mapping):
+                what = f"the type of the part is {describe(kind)}"
+            found.add("MI-15", f"{where}[{nth}]", what)
+        elif kind == "text" and not isinstance(part.get("text"), str):
+            what = f"the text of the part is {describe(part.get('text'))}"
+            found.add("MI-15", f"{where}[{nth}]", what)
 
 
 def _check_system(entry: Mapping[str, Any], path: str, found: Findings) -> None:

@@ -73,6 +73,9 @@ def _check_message(request: Request, nth: int, entry: Any, found: Findings) -> N
         if len(block) != 1:
             names = ", ".join(map(str, block)) or "no member"
             found.add("BR-14", where, f"the block has {names}")
+        for member, value in block.items() if len(block) == 1 else ():
+            if not isinstance(value, str if member == "text" else Mapping):
+                found.add("BR-14", f"{where}.{member}", f"it is {describe(value)}")
         for member in block:
             counts[member] = counts.get(member, 0) + 1
         _check_block(block, role, where, found)
@@ -148,7 +151,10 @@ def _check_roles(request: Request, found: Findings) -> None:
         for nth, entry in enumerate(request.entries)
         if (role := role_of(entry)) in ("user", "assistant")
     ]
-    if spoken and spoken[0][1] == "assistant":
+    opener = role_of(request.entries[0]) if request.entries else None
+    if opener == "system":
+        found.add("BR-02", request.at(0), "the first message is a system message")
+    elif spoken and spoken[0][1] == "assistant":
         what = "the first message is the assistant's"
         found.add("BR-02", request.at(spoken[0][0]), what)
     previous = None

@@ -83,15 +83,35 @@ def check(request: Request, found: Findings) -> None:
             found.add("GE-02", request.at(nth), bad_role(entry))
         if isinstance(entry, Mapping):
             _check_parts(entry.get("parts"), f"{request.at(nth)}.parts", found)
+            if entry.get("role") is None and parts_with(entry, "functionCall"):
+                what = "a function call stands in a content without a role"
+                found.add("GE-02", request.at(nth), what)
     _check_order(request, found)
     _check_signatures(request, found)
     _check_end(request, found)
+    _check_cached(request, found)
     system = request.setting("systemInstruction", "system_instruction")
     parts = system.get("parts") if isinstance(system, Mapping) else None
     for nth, part in items(parts):
         if any(name != "text" for name, _ in data_of(part)):
             where = f"$.systemInstruction.parts[{nth}]"
             found.add("GE-s4", where, "the part is not text")
+
+
+_CACHED = (
+    ("systemInstruction", "system_instruction"),
+    ("tools",),
+    ("toolConfig", "tool_config"),
+)
+
+
+def _check_cached(request: Request, found: Findings) -> None:
+    if request.setting("cachedContent", "cached_content") is None:
+        return
+    for names in _CACHED:
+        if request.setting(*names):
+            what = f"{names[0]} is sent beside cachedContent"
+            found.add("GE-13", f"$.{names[0]}", what)
 
 
 def _check_parts(parts: Any, where: str, found: Findings) -> None:
@@ -108,7 +128,9 @@ def _check_parts(parts: Any, where: str, found: Findings) -> None:
             names = ", ".join(name for name, _ in data) or "nothing"
             found.add("GE-04", path, f"the part holds {names}")
         for name, value in data:
-            if name == "text" and value == "" and not filled(signature_of(part)):
+            if name == "text" and not isinstance(value, str):
+                found.add("GE-04", path, f"the text is {describe(value)}")
+            elif name == "text" and value == "" and not filled(signature_of(part)):
                 found.add("GE-04", path, "the text is empty")
             elif name == "functionCall":
                 _check_function(value, "args", "GE-09", path, found)

@@ -29,6 +29,7 @@ _ID_PREFIX = {
 }
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _SAID = ("output_text", "refusal")
+_TEXTS = ("input_text", "output_text")
 _READ = ("input_text", "input_image", "input_file")
 
 
@@ -120,6 +121,9 @@ def _check_message(item: Mapping[str, Any], path: str, found: Findings) -> None:
         kind = part.get("type") if isinstance(part, Mapping) else None
         if kind not in allowed:
             what = f"a part of type {describe(kind)} stands in a message of the {role}"
+            found.add("OR-04", f"{path}.content[{nth}]", what)
+        elif kind in _TEXTS and not isinstance(part.get("text"), str):
+            what = f"the text of the part is {describe(part.get('text'))}"
             found.add("OR-04", f"{path}.content[{nth}]", what)
 
 
