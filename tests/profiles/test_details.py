@@ -613,7 +613,7 @@ def test_seals_go_back_as_they_came() -> None:
         ("bedrock", [{"role": "user", "content": "x"}], "BR-04"),
         ("bedrock", [other.b({"text": 5})], "BR-14"),
         ("bedrock", [other.b({"image": "x"})], "BR-14"),
-        ("bedrock", [other.b("x")], "BR-14"),
+        ("bedrock", [{"role": "user", "content": ["x"]}], "BR-14"),
         (
             "bedrock",
             [{"role": "system", "content": [{"text": "x"}]}, other.b()],

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from turnkeep.errors import Violation
+from turnkeep.policy import Policy
 from turnkeep.providers import PROVIDERS, by_format, load, provider_of
 
-from ._base import Findings, Policy, Profile, Request, Rule, model_named, open_request
+from ._base import Findings, Profile, Request, Rule, model_named, open_request
 from ._repair import Change, Close, RepairReport, repair_messages
 
 __all__ = [

@@ -5,8 +5,10 @@ from typing import Any, Final
 
 import attrs
 
+from turnkeep.policy import Policy
+
 from . import _models
-from ._base import Findings, Policy, Profile, Request, Rule, by_number
+from ._base import Findings, Profile, Request, Rule, by_number
 from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import (
     a_message,

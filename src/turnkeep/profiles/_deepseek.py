@@ -5,8 +5,10 @@ from typing import Any
 
 import attrs
 
+from turnkeep.policy import Policy
+
 from . import _models
-from ._base import Findings, Policy, Profile, Request, Rule, by_number
+from ._base import Findings, Profile, Request, Rule, by_number
 from ._chat import check_messages, pairing_rules
 from ._shared import (
     Seals,

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
+from turnkeep.policy import Policy
+
+from ._base import Findings, Profile, Request, Rule, by_number, describe
 from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import (
     FUNCTION_NAME,

@@ -5,7 +5,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
+from turnkeep.policy import Policy
+
+from ._base import Findings, Profile, Request, Rule, by_number, describe
 from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import bad_role, filled, inside, items, role_of
 

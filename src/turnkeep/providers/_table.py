@@ -10,6 +10,10 @@ Version = tuple[int, int]
 """Major and minor number."""
 
 
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
 @attrs.frozen
 class Newer:
     """The models of a family that are counted by another estimate."""
@@ -17,7 +21,7 @@ class Newer:
     since: Version
     """From which version on."""
     estimate: str
-    tiers: frozenset[str] = attrs.field(converter=frozenset, default=())
+    tiers: frozenset[str] = frozenset()
     """Tiers whose numbers began anew: all of them are newer."""
 
 
@@ -28,8 +32,8 @@ class Family:
     name: str
     """As people call it."""
 
-    pattern: re.Pattern[str] = attrs.field(converter=re.compile, repr=False)
-    """Found in the bare names of its models; capital groups `major` and `minor`, where
+    pattern: re.Pattern[str] = attrs.field(converter=_compiled, repr=False)
+    """Found in the bare names of its models; groups `major` and `minor`, where
     it has them, are the version, and `tier` the size or kind."""
 
     estimate: str = "generic"
@@ -146,7 +150,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
                     "claude",
                     _CLAUDE,
                     "claude",
-                    Newer((4, 7), "claude-new", {"fable", "mythos"}),
+                    Newer((4, 7), "claude-new", frozenset({"fable", "mythos"})),
                 ),
             ),
             also=("claude-code",),

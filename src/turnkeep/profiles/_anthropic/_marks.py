@@ -58,9 +58,9 @@ def _life(mark: Any) -> str:
 def _marks(request: Request) -> Iterator[tuple[str, Any]]:
     """The marks and their places, in the order in which they are cached."""
     for key in ("tools", "system"):
-        for nth, block in items(request.setting(key)):
-            if block.get(KEY) is not None:
-                yield f"$.{key}[{nth}]", block[KEY]
+        for nth, item in items(request.setting(key)):
+            if item.get(KEY) is not None:
+                yield f"$.{key}[{nth}]", item[KEY]
     for nth, entry in enumerate(request.entries):
         for block in blocks_of(entry, nth):
             path = block.path(request)

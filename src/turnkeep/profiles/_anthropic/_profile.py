@@ -5,6 +5,8 @@ from typing import Any
 
 import attrs
 
+from turnkeep.policy import Policy
+
 from .. import _models
 from .._anthropic_turns import (
     THINKING,
@@ -14,7 +16,7 @@ from .._anthropic_turns import (
     group,
     open_round,
 )
-from .._base import Findings, Policy, Profile, Request, describe
+from .._base import Findings, Profile, Request, describe
 from .._images import check_images
 from .._shared import (
     a_message,

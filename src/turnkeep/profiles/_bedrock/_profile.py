@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from turnkeep.policy import Policy
+from turnkeep.providers import PROVIDERS
+
 from .. import _models
-from .._base import Findings, Policy, Profile, Request, describe
+from .._base import Findings, Profile, Request, describe
 from .._bound import Piece, first_unbound, frame_change
 from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import (
@@ -20,7 +23,8 @@ from .._shared import (
 )
 from ._rules import RULES
 
-MOST_MARKS = 4
+_MARKS = PROVIDERS["bedrock"].marks
+MARK, MOST_MARKS = (_MARKS.key, _MARKS.most) if _MARKS else ("", 0)
 MOST_IMAGES = 20
 MOST_DOCUMENTS = 5
 
@@ -217,7 +221,7 @@ def _check_frame(request: Request, found: Findings) -> None:
     for nth, block in enumerate(system if isinstance(system, (list, tuple)) else ()):
         where = f"$.system[{nth}]"
         members = list(block) if isinstance(block, Mapping) else []
-        marks += "cachePoint" in members
+        marks += MARK in members
         if len(members) != 1 or members[0] not in _SYSTEM:
             names = ", ".join(map(str, members)) or describe(block)
             found.add("BR-19", where, f"the system block has {names}")
@@ -226,11 +230,11 @@ def _check_frame(request: Request, found: Findings) -> None:
     if system is not None and not isinstance(system, (list, tuple)):
         found.add("BR-19", "$.system", f"system is {describe(system)}, not a list")
     marks += sum(
-        "cachePoint" in tool
+        MARK in tool
         for _, tool in items(inside(request.body, "toolConfig").get("tools"))
     )
     marks += sum(
-        "cachePoint" in block
+        MARK in block
         for nth in range(len(request.entries))
         for _, block in blocks_of(request, nth)
     )
@@ -243,7 +247,7 @@ def _pieces(request: Request) -> list[Piece]:
         Piece(str(role_of(entry)), block, "reasoningContent" in block, path)
         for nth, entry in enumerate(request.entries)
         for path, block in blocks_of(request, nth)
-        if "cachePoint" not in block
+        if MARK not in block
     ]
 
 

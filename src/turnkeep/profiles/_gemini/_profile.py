@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from turnkeep.policy import Policy
+
 from .. import _models
-from .._base import Findings, Policy, Profile, Request, describe
+from .._base import Findings, Profile, Request, describe
 from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import Seals, bad_role, filled, items, key_of, role_of
 from ._rules import RULES

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._base import Findings, Policy, Profile, Request, describe
+from turnkeep.policy import Policy
+
+from .._base import Findings, Profile, Request, describe
 from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import filled, items
 from ._items import (

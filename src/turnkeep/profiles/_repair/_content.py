@@ -8,8 +8,7 @@ import attrs
 
 from turnkeep.model import Block, Message, Role, Text, Thinking, freeze
 from turnkeep.model._layout import Layout
-
-from .._base import Policy
+from turnkeep.policy import Policy
 
 Action: TypeAlias = Literal[
     "dropped", "moved", "closed", "emptied", "merged", "added", "kept"

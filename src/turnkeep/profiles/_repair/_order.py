@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from turnkeep.index import BRIDGE_ANSWER
 from turnkeep.model import BRIDGE, Block, Message, Role, Text, mark
 from turnkeep.model._layout import Layout
+from turnkeep.policy import Policy
 
-from .._base import Policy
 from ._content import Change, Numbered
 
 BRIDGE_START = mark(
