@@ -297,7 +297,7 @@ ANTHROPIC = [
         original={**THOUGHT, "thinking": ADAPTIVE},
         good={**THOUGHT, "thinking": ADAPTIVE},
         bad=stripped(3)({**THOUGHT, "thinking": ADAPTIVE}),
-        naive=stripped(1),
+        naive=stripped(3),
     ),
     Case(
         rule="AE-03",

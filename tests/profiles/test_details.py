@@ -691,3 +691,29 @@ def test_a_session_is_judged_by_its_messages() -> None:
     broken = [*lines[:2], {**lines[3], "parentUuid": "u1"}]
     (violation,) = turnkeep.check(broken, format="claude-code", model=an.OLD)
     assert violation.rule == "AN-10"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        [],
+        [an.u(an.result("c2"))],
+        [an.u(an.result("c2"), an.text("hurry"))],
+        [an.u(an.result("c2")), an.system()],
+    ],
+)
+def test_the_round_in_progress_is_the_newest_one(behind: list[Any]) -> None:
+    """Whatever stands behind its results, or does not yet; earlier rounds may go."""
+    newest = [an.a(an.think("b"), an.use("c2")), *behind]
+    older = [an.a(an.think("a"), an.use("c1")), an.u(an.result("c1"))]
+    lost = [an.a(an.use("c2")), *behind]
+    before = an.body(an.u(), *older, *newest, thinking=an.ENABLED)
+
+    def broken(*messages: Any) -> bool:
+        body = an.body(an.u(), *messages, thinking=an.ENABLED)
+        return "AE-02" in rules("anthropic", body, original=before)
+
+    assert not broken(*older, *newest)
+    assert not broken(*newest)
+    assert broken(*older, *lost)
+    assert broken(*lost)

@@ -128,9 +128,9 @@ def _spot(request: Request, turn: Turn) -> Spot:
 
 
 def open_round(turns: Sequence[Turn]) -> list[Turn]:
-    """The assistant turns of the tool round in progress, oldest first.
+    """The assistant turns of the tool loop in progress, oldest first.
 
-    A round is in progress when the list ends on results. It reaches back over user
+    A loop is in progress when the list ends on results. It reaches back over user
     turns that hold nothing but results.
     """
     if not turns or turns[-1].role != "user" or not turns[-1].results:
@@ -142,3 +142,16 @@ def open_round(turns: Sequence[Turn]) -> list[Turn]:
         if before is None or any(b.kind != "tool_result" for b in before.blocks):
             break
     return found[::-1]
+
+
+def round_in_progress(turns: Sequence[Turn]) -> Turn | None:
+    """The last assistant turn, if it makes calls; none otherwise.
+
+    Whatever stands behind its results belongs to it, and so do results that are still
+    to come.
+    """
+    for turn in reversed(turns[-2:]):
+        if turn.role == "assistant":
+            calls = any(block.kind == "tool_use" for block in turn.blocks)
+            return turn if calls else None
+    return None

@@ -311,7 +311,8 @@ RULES = by_number(
     Rule(
         "AE-02",
         "The tool round in progress keeps its thinking whole.",
-        "Keep all thinking of the round until its last result is answered.",
+        "Keep the thinking of the last message with calls until its results are "
+        "answered; earlier rounds may leave whole.",
         error="messages.5.content.3: `thinking` or `redacted_thinking` blocks in the "
         "latest assistant message cannot be modified.",
         sources=(
