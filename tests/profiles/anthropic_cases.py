@@ -11,6 +11,11 @@ Json = dict[str, Any]
 NEW, OLD, BOUND = "claude-sonnet-4-6", "claude-sonnet-4-5-20250929", "claude-opus-5-5"
 TOOLS = [{"name": "look", "input_schema": {"type": "object"}}]
 MARK = {"type": "ephemeral"}
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+SERVED = [*TOOLS, {"type": "web_search_20250305", "name": "web_search"}]
+REFERENCE = {"type": "tool_reference", "tool_name": "look"}
+BARE_PAGE = {"type": "web_search_result", "url": "https://a.example", "title": "A"}
+PAGE = {**BARE_PAGE, "encrypted_content": "x"}
 
 
 def u(*blocks: Any) -> Json:
@@ -56,8 +61,9 @@ def server(call_id: str = "srvtoolu_1") -> Json:
     return {"type": "server_tool_use", "id": call_id, "name": "web_search", "input": {}}
 
 
-def searched(call_id: str = "srvtoolu_1") -> Json:
-    return {"type": "web_search_tool_result", "tool_use_id": call_id, "content": []}
+def searched(call_id: str = "srvtoolu_1", found: Any = ()) -> Json:
+    kind = "web_search_tool_result"
+    return {"type": kind, "tool_use_id": call_id, "content": list(found)}
 
 
 PAIR = body(u(), a(use("c1"), use("c2")), u(result("c1"), result("c2")), a(), u())
@@ -94,6 +100,9 @@ def stripped(*places: int) -> Any:
 
     return naive
 
+
+MIXED = body(u(), a(server(), use()), u(result()), tools=SERVED)
+"""A server's tool waits beside a client's call that has been answered."""
 
 ANTHROPIC = [
     Case(rule="AN-01", good=[u()], bad=[], naive=head(1)),
@@ -243,6 +252,40 @@ ANTHROPIC = [
         naive=changed(1, content=[searched(), text()]),
     ),
     Case(
+        rule="AN-30",
+        good=body(u(*[text(cache_control=MARK)] * 3), cache_control=MARK),
+        bad=body(u(*[text(cache_control=MARK)] * 4), cache_control=MARK),
+    ),
+    Case(
+        rule="AN-31",
+        good=body(u(text(cache_control=HOUR), text(cache_control=MARK))),
+        bad=body(u(text(cache_control=MARK), text(cache_control=HOUR))),
+    ),
+    Case(
+        rule="AN-32",
+        good=MIXED,
+        bad=body(u(), a(server(), use()), u(result(), text()), tools=SERVED),
+        naive=lambda r: {**r, "tools": TOOLS},
+    ),
+    Case(
+        rule="AN-33",
+        good=body(u(), a(use()), u(result("c1", [REFERENCE]))),
+        bad=body(u(), tools=[{**TOOLS[0], "defer_loading": True}]),
+        naive=lambda r: {**r, "tools": [{**TOOLS[0], "name": "other"}]},
+    ),
+    Case(
+        rule="AN-34",
+        good=body(u(), a(server(), searched(found=[PAGE]), text()), u()),
+        bad=body(u(), a(server(), searched(found=[{**PAGE, "encrypted_content": ""}]))),
+        naive=changed(1, content=[server(), searched(found=[BARE_PAGE]), text()]),
+    ),
+    Case(
+        rule="AN-35",
+        good=[u(text())],
+        bad=[u({"text": "x"})],
+        naive=changed(0, content=[{"type": "text"}]),
+    ),
+    Case(
         rule="AE-01",
         original=body(*TALK),
         good=stripped(1)(body(*TALK)),
@@ -254,7 +297,7 @@ ANTHROPIC = [
         original={**THOUGHT, "thinking": ADAPTIVE},
         good={**THOUGHT, "thinking": ADAPTIVE},
         bad=stripped(3)({**THOUGHT, "thinking": ADAPTIVE}),
-        naive=stripped(1),
+        naive=stripped(3),
     ),
     Case(
         rule="AE-03",
@@ -295,11 +338,6 @@ ANTHROPIC = [
         rule="AN-s8",
         good=PAIR,
         bad=body(u(), a(use()), u(result()), a(use()), u(result())),
-    ),
-    Case(
-        rule="AN-s9",
-        good=body(u(*[text(cache_control=MARK)] * 3), cache_control=MARK),
-        bad=body(u(*[text(cache_control=MARK)] * 4), cache_control=MARK),
     ),
     Case(rule="AN-s10", good=[u(), a(), u()], bad=[u(), a()], naive=tail(1)),
     Case(

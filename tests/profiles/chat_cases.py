@@ -272,6 +272,12 @@ MISTRAL = [
         bad=[u(), a(""), u()],
         naive=changed(1, content=""),
     ),
+    Case(
+        rule="MI-15",
+        good=[u([{"type": "text", "text": "x"}])],
+        bad=[u(5)],
+        naive=changed(0, content=[{"text": "x"}]),
+    ),
     Case(rule="MI-s1", good=ROUND, bad=[u(), calls(K1), t(K1), u()], naive=without(4)),
     Case(rule="MI-s2", good=ROUND, bad=[u(), calls("call_1"), t("call_1")]),
     Case(rule="MI-s4", good=[u(), s(), u()], bad=[u(), s()], naive=tail(1)),

@@ -179,8 +179,8 @@ G_ROUND = [
 G_OPEN = G_ROUND[:3]
 
 
-def g_body(*contents: Json, model: str = "gemini-3-pro") -> Json:
-    return {"model": model, "contents": list(contents)}
+def g_body(*contents: Json, model: str = "gemini-3-pro", **more: Any) -> Json:
+    return {"model": model, "contents": list(contents), **more}
 
 
 UNSIGNED = [g(), g_model(g_call(sign=None)), g(g_said())]
@@ -233,6 +233,11 @@ GEMINI = [
         good=g_body(*G_ROUND, model="gemini-3.6-flash"),
         bad=g_body(g(), g_model(), model="gemini-3.6-flash"),
         naive=tail(1),
+    ),
+    Case(
+        rule="GE-13",
+        good=g_body(g(), cachedContent="cachedContents/a"),
+        bad=g_body(g(), cachedContent="cachedContents/a", tools=[{}]),
     ),
     Case(
         rule="GX-01",

@@ -45,9 +45,6 @@ def test_every_profile_loads_by_name(name: str) -> None:
     assert profile == get_profile("openai", "gpt-4o", name)
     assert profile.title
     assert profile.trims
-    assert profile.policy.no_system_in_list is (
-        profile.policy.system_places in ("outside", "never")
-    )
 
 
 def test_unknown_profiles_are_refused() -> None:
@@ -78,12 +75,12 @@ def test_a_body_adapts_the_policy() -> None:
     assert claude.policy.binds_thinking
     assert claude.policy_for(None) is claude.policy
     assert claude.policy_for({}) == claude.policy
-    assert claude.policy_for(enabled).thinking_required_in_open_round
+    assert claude.policy_for(enabled).thinking_required
     assert not claude.policy_for(lenient).binds_thinking
-    assert deepseek.policy.keeps_reasoning_of_tool_turns
+    assert deepseek.policy.reasoning_with_calls
     assert deepseek.policy_for({}) == deepseek.policy
-    assert deepseek.policy_for(enabled).keeps_reasoning_of_tool_turns
-    assert not deepseek.policy_for(disabled).keeps_reasoning_of_tool_turns
+    assert deepseek.policy_for(enabled).reasoning_with_calls
+    assert not deepseek.policy_for(disabled).reasoning_with_calls
     assert get_profile("ollama").policy_for(enabled) == get_profile("ollama").policy
 
 
@@ -116,6 +113,10 @@ def test_claude_names_are_read(model: str, version: object) -> None:
         ("claude-haiku-5-5", True, True, True),
         ("claude-mythos-5-2", True, True, True),
         ("claude-fable-5", True, False, True),
+        ("claude-opus-5-6", True, None, True),
+        ("claude-mythos-6", True, None, True),
+        ("claude-new-5", None, None, None),
+        ("claude-2.1", False, False, False),
         ("gpt-4o", None, None, None),
         (None, None, None, None),
     ],

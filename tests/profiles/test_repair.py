@@ -483,6 +483,20 @@ def test_lists_that_may_not_start_so_get_a_bridge() -> None:
     assert repair_messages(history[1:], profile=template).value == history[1:]
 
 
+def test_templates_that_want_a_question_get_one() -> None:
+    """A list without any user message gets a bridge in front of its first call."""
+    profile = get_profile(name="alternating/qwen")
+    history = [Message.system("s"), calling("c1"), Message.tool_result("c1", "1")]
+
+    mended, report = repair_messages(history, profile=profile)
+
+    assert [change.action for change in report.changes] == ["added"]
+    assert [message.kind for message in mended] == [None, "bridge", None, None]
+    entries = get_format("openai").encode(mended)
+    assert check_request(entries, format="openai", profile=profile) == []
+    assert repair_messages(mended, profile=profile)[0] == mended
+
+
 def test_neighbours_that_are_new_are_left_to_the_format() -> None:
     """What was never on the wire is joined when it is written."""
     history = [user("a"), user("b")]

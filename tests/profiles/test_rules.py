@@ -34,12 +34,12 @@ _BEYOND = {
         OC-09 DS-09 OC-s1 DS-s1 OC-s2 DS-s2 OC-s3 DS-s3 OC-16 OC-s4 AN-15 AN-s8 OR-07
         OR-10 OR-11 OR-s1 OR-s2 MI-05 MI-09 MI-10 MI-s2 OL-03
     """,
-    "a trim does not touch what is around the list": "OC-17 AN-24 AN-26 GE-s4",
+    "a trim does not touch what is around the list": "OC-17 AN-24 AN-26 GE-13 GE-s4",
     "a trim moves nothing into another role or to another place": """
         OC-06 DS-06 OL-02 AN-25 BR-11 BR-s4 BR-s7 GE-s3 AL-03 OL-s4
     """,
     "a trim makes nothing more": """
-        OC-s5 AN-20 AN-21 AN-22 AN-s6 AN-s9 BR-s1 BR-s5 AL-08
+        OC-s5 AN-20 AN-21 AN-22 AN-30 AN-31 AN-s6 BR-s1 BR-s5 AL-08
     """,
     "the last message stays the last in a trim of the head": "DS-s4 MI-08",
     "a trim leaves a list": "OR-s6",

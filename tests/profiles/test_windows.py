@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -515,3 +516,64 @@ def test_windows_of_recorded_requests_are_accepted(name: str) -> None:
                 assert plan.tokens <= limit
                 fitted += 1
     assert fitted > 20
+
+
+@pytest.mark.parametrize("model", ["claude-opus-6", "claude-fable-5-3", "claude-x"])
+def test_reasoning_that_may_be_bound_goes_with_the_first_change(model: str) -> None:
+    """An unnamed or newer Claude gets the form that is valid either way."""
+    thought = {"type": "thinking", "thinking": "hm " * 20, "signature": "s"}
+    said = {"type": "text", "text": "so it is " * 20}
+    talk: list[Any] = []
+    for nth in range(8):
+        talk += [
+            {"role": "user", "content": f"q{nth}"},
+            {
+                "role": "assistant",
+                "content": [{**thought, "signature": str(nth)}, said],
+            },
+        ]
+    body = {"model": model, "messages": [*talk, {"role": "user", "content": "z"}]}
+    known = {**body, "model": "claude-opus-4-8"}
+
+    window = turnkeep.fit(body, 900)
+
+    assert len(window["messages"]) < len(body["messages"])
+    assert not [
+        violation.rule
+        for violation in check_request(
+            window, format="anthropic", strict=True, original=body
+        )
+        if violation.rule.startswith("AE")
+    ]
+    assert turnkeep.fit(body, 100_000) == body
+    assert '"thinking"' in json.dumps(turnkeep.fit(known, 900))
+
+
+def test_the_round_in_progress_keeps_reasoning_that_may_be_bound() -> None:
+    """Those that do not bind it want it back; what is older is left out."""
+    talk: list[Any] = [{"role": "user", "content": "old " * 400}]
+    for nth in range(2):
+        call = {"type": "tool_use", "id": f"t{nth}", "name": "f", "input": {}}
+        thought = {"type": "thinking", "thinking": "hm", "signature": str(nth)}
+        result = {"type": "tool_result", "tool_use_id": f"t{nth}", "content": "r"}
+        talk += [
+            {"role": "assistant", "content": [thought, call]},
+            {"role": "user", "content": [result]},
+        ]
+        if not nth:
+            talk += [
+                {"role": "assistant", "content": "Well."},
+                {"role": "user", "content": "go on"},
+            ]
+
+    window = turnkeep.fit(talk, 300, format="anthropic", model="claude-opus-6")
+
+    assert len(window) < len(talk)
+    kinds = [
+        block["type"]
+        for entry in window
+        if not isinstance(entry["content"], str)
+        for block in entry["content"]
+    ]
+    assert kinds.count("thinking") == 1
+    assert window[-2]["content"][0]["signature"] == "1"

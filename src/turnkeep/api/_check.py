@@ -20,6 +20,7 @@ from turnkeep.profiles import (
     get_profile,
     repair_messages,
 )
+from turnkeep.providers import CHAT_FORMATS
 
 
 @with_hints
@@ -80,15 +81,13 @@ def check(
 
 def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
     """*value* as its provider would get it: foreign shapes are written out for it."""
-    if fmt.name in profile.formats or fmt.name in _CHATS:
+    if fmt.name in profile.formats or fmt.name in CHAT_FORMATS:
         return value
     envelope = fmt.open(value)
     wire = get_format(profile.formats[0])
-    return wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
-
-
-_CHATS = frozenset({"openai", "mistral", "deepseek", "ollama"})
-"""Formats that share a shape, so that one's rules can be asked about another."""
+    body = wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
+    # A list says nothing about what was sent beside it.
+    return body if envelope.is_body or envelope.tools else body[profile.list_key]
 
 
 @overload

@@ -173,7 +173,7 @@ class Job:
             stand_ins=open_calls == "stand-in",
             stand_in_text=stand_in_text,
             per_message=placement == "after-call",
-            demands=policy.demands,
+            demands=policy,
         )
         self.history = History(self.source.grouping, self.source, self._rules)
         self.terms = Terms(

@@ -95,5 +95,5 @@ def rules_of(ledger: Ledger, desk: CallDesk, ask: Ask, policy: Policy) -> Rules:
         stand_ins=ask.open_calls == "stand-in",
         stand_in_text=ask.stand_in_text,
         per_message=policy.results == "after-call",
-        demands=policy.demands,
+        demands=policy,
     )

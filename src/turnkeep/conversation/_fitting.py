@@ -10,7 +10,6 @@ from weakref import ref
 import attrs
 
 from turnkeep.budgets import Budget
-from turnkeep.demands import NO_DEMANDS, Demands
 from turnkeep.engine import Memory, Terms, make_plan
 from turnkeep.engine._order import Placement
 from turnkeep.engine._quick import Base, Cut, Outcome, cut_of, quick_plan
@@ -21,7 +20,8 @@ from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
 from turnkeep.model import Message, Thinking
 from turnkeep.plans import Cause, Inserted, Plan, memory_of
-from turnkeep.profiles import Policy, get_profile
+from turnkeep.policy import NO_DEMANDS, Policy
+from turnkeep.profiles import get_profile
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
 
@@ -76,10 +76,10 @@ class Fitter:
         self._memory: Memory | None = None
         self._cut: Cut | None = Cut(0)
         self._policies: dict[
-            tuple[str, str | None, str | None], tuple[Policy, Demands]
+            tuple[str, str | None, str | None], tuple[Policy, Policy]
         ] = {}
         self._asked: Ask | None = None
-        self._setting: tuple[Policy, Demands]
+        self._setting: tuple[Policy, Policy]
         self._overheads: tuple[RequestCounter | None, tuple[int, int]] = (None, (0, 0))
         self._thinks = (0, False)
         """Messages looked through so far, and whether one of them holds reasoning."""
@@ -203,7 +203,7 @@ class Fitter:
             self._overheads = counter, known
         return known[bool(tools)]
 
-    def policy(self, ask: Ask) -> tuple[Policy, Demands]:
+    def policy(self, ask: Ask) -> tuple[Policy, Policy]:
         """What the provider of *ask* wants, and what planning has to heed of it."""
         if ask is self._asked:
             return self._setting
@@ -211,9 +211,8 @@ class Fitter:
         known = self._policies.get(key)
         if known is None:
             policy = get_profile(*key).policy
-            demands = policy.demands
-            if demands == NO_DEMANDS:
-                demands = NO_DEMANDS  # most want nothing more: a look tells
+            # Most want nothing more, and a look tells.
+            demands = NO_DEMANDS if policy.asks_nothing else policy
             known = self._policies[key] = policy, demands
         self._asked, self._setting = ask, known
         return known
@@ -326,7 +325,7 @@ class Fitter:
                 self._base = Base.of(ledger, outcome)
         return Scene(self.stage, outcome, ask, limits, setting, inserted)
 
-    def _needs_more(self, demands: Demands, calls: Sequence[OpenCall]) -> bool:
+    def _needs_more(self, demands: Policy, calls: Sequence[OpenCall]) -> bool:
         """Whether the provider demands what the sums do not know.
 
         Costs the calls, the pins and, once, the history.

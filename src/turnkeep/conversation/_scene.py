@@ -8,7 +8,6 @@ from typing import Any
 
 import attrs
 
-from turnkeep.demands import Demands
 from turnkeep.engine import left_out
 from turnkeep.engine._order import Order, arrange, runs_of
 from turnkeep.engine._quick import Outcome, indexes_from
@@ -30,7 +29,7 @@ class Planned:
 
     __slots__ = ("demands", "plan")
 
-    def __init__(self, plan: Plan, demands: Demands) -> None:
+    def __init__(self, plan: Plan, demands: Policy) -> None:
         self.plan = plan
         self.demands = demands
 
@@ -101,7 +100,7 @@ class Scene(Past):
         outcome: Outcome,
         ask: Ask,
         limits: Limits,
-        setting: tuple[Policy, Demands],
+        setting: tuple[Policy, Policy],
         inserted: tuple[Inserted, ...],
     ) -> None:
         ledger = stage.ledger

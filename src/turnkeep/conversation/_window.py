@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 import attrs
 
-from turnkeep.demands import Demands
 from turnkeep.formats._chat._open import request
 from turnkeep.formats._sending import request_of
 from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
+from turnkeep.policy import Policy
 
 
 class Source(Protocol):
@@ -36,7 +36,7 @@ class Source(Protocol):
         ...
 
     @property
-    def demands(self) -> Demands:
+    def demands(self) -> Policy:
         """What its provider demands."""
         ...
 

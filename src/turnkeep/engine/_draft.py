@@ -84,7 +84,8 @@ class Draft:
         history = self.history
         replaced = dict(self.replaced)
         frame: Frame | None = None
-        if history.rules.demands.binds_thinking:
+        demands = history.rules.demands
+        if demands.binds_thinking or demands.may_bind_thinking:
             frame = frame_of(history)
         for index in history.stripped:
             source = history.mended.get(index) or history.source.message(index)

@@ -77,7 +77,32 @@ class Planner:
             return self._decide(memory)
         if self.case.demands.binds_thinking:
             return self._decide_bound(memory, found)
+        if self.case.demands.may_bind_thinking:
+            return self._decide_either_way(memory, found)
         return self._decide_whole(memory, found)
+
+    def _decide_either_way(
+        self, memory: Memory | None, found: list[int]
+    ) -> tuple[Draft, bool]:
+        """Nobody knows whether a change makes reasoning invalid: the old goes with it.
+
+        What the round in progress holds is wanted back by those that do not bind it.
+        """
+        now, step_of = open_round(self.case.history), self.case.history.grouping.step_of
+        old = [index for index in found if step_of[index] not in now]
+        due, changed = self._is_due(memory)
+        if not old or not (due or changed):
+            return self._decide_whole(memory, found)
+        self.case.history.strip(old)
+        if due:
+            self.case.trigger = min(self.case.trigger, self.case.target)
+        recent = [index for index in found if step_of[index] in now]
+        draft, pruned = self._decide_whole(memory, recent)
+        draft.warnings.append(
+            f"the reasoning of {len(old)} messages is left out: the model may bind it "
+            "to an unchanged history"
+        )
+        return draft, pruned or due
 
     def _decide_bound(
         self, memory: Memory | None, found: list[int]

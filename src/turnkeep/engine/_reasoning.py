@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from turnkeep.demands import core_of
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
+from turnkeep.policy import core_of
 from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]

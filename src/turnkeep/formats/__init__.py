@@ -6,6 +6,7 @@ loads on first use. `detect` finds the format of a value, `read` the value of a 
 """
 
 from turnkeep.model import paused_gc as paused_gc
+from turnkeep.providers import format_of_model
 
 from ._base import (
     Detection,
@@ -19,7 +20,7 @@ from ._base import (
 )
 from ._convert import Conversion, Loss
 from ._convert import convert_value as convert_value
-from ._detect import detect, format_of_model
+from ._detect import detect
 from ._json_text import parse_json
 from ._read import Line, Reading, read, read_entries
 from ._registry import FORMATS, get_format

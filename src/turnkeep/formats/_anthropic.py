@@ -15,6 +15,7 @@ from turnkeep.model import (
     trusted_message,
     trusted_text,
 )
+from turnkeep.model._layout import NO_LAYOUT, Layout
 
 from ._base import Envelope, Match, is_own
 from ._body import open_body
@@ -29,13 +30,7 @@ from ._claude._messages import (
 from ._ids import with_call_ids
 from ._joins import shares_entry
 from ._shape import MARKS, as_array, as_object, sample
-from ._wire import (
-    NO_LAYOUT,
-    Layout,
-    need,
-    rest,
-    weave,
-)
+from ._wire import need, rest, weave
 
 _LISTED: Final = f"{NAME}:[]"
 """The layout of a message whose content is a list that has one spelling only."""

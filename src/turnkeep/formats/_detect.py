@@ -1,43 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, TypeGuard
 
 import attrs
 
 from turnkeep.errors import AmbiguousFormatError, FormatError
 from turnkeep.model import STAND_IN_TEXT, Block, FrozenDict, Message, Opaque, ToolResult
+from turnkeep.providers import format_of_model
 
 from ._base import Detection, Format
 from ._registry import FORMATS, get_format
 from ._shape import sample
-
-_MODELS = (
-    ("claude", "anthropic"),
-    ("gemini", "gemini"),
-    ("deepseek", "deepseek"),
-    ("mistral", "mistral"),
-    ("magistral", "mistral"),
-    ("ministral", "mistral"),
-    ("codestral", "mistral"),
-    ("devstral", "mistral"),
-    ("pixtral", "mistral"),
-)
-"""How the models of each provider are called; everything else speaks `openai`."""
-
-
-@lru_cache(maxsize=64)
-def format_of_model(model: str | None) -> str:
-    """The format that *model*'s provider speaks; `openai` unless its name says more.
-
-    >>> format_of_model("claude-opus-4-8")
-    'anthropic'
-    """
-    name = (model or "").lower().rpartition("/")[2]
-    if name.startswith("anthropic.") or ".anthropic." in name:
-        return "bedrock"
-    return next((fmt for start, fmt in _MODELS if name.startswith(start)), "openai")
 
 
 def detect(value: Any, *, model: str | None = None) -> Detection:

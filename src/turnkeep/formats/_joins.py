@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from turnkeep.model import FrozenDict, Message, Role
-
-from ._wire import NO_LAYOUT, Layout
+from turnkeep.model._layout import NO_LAYOUT, Layout
 
 _MODEL = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
 _RESULTS = frozenset({Role.TOOL_RESULT})

@@ -1,19 +1,12 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
+
+from turnkeep.providers import PROVIDERS, load
 
 from ._base import Format
 
-_CLASSES = {
-    "openai": "_openai:OpenAI",
-    "openai-responses": "_openai_responses:OpenAIResponses",
-    "anthropic": "_anthropic:Anthropic",
-    "gemini": "_gemini:Gemini",
-    "bedrock": "_bedrock:Bedrock",
-    "mistral": "_mistral:Mistral",
-    "deepseek": "_deepseek:DeepSeek",
-    "ollama": "_ollama:Ollama",
+_OTHERS = {
     "claude-code": "_claude_code:ClaudeCode",
     "orion": "_orion:Orion",
     "molo": "_molo:Molo",
@@ -23,7 +16,13 @@ _CLASSES = {
     "turnkeep": "_turnkeep:Turnkeep",
     "messages": "_messages:Messages",
 }
-"""Where each format lives. A format is one file in this folder and one entry here."""
+"""Where the formats live that no provider takes: one file here and one entry each."""
+
+_CLASSES = {
+    **{row.name: row.codec for row in PROVIDERS.values()},
+    **{name: f"{__package__}.{place}" for name, place in _OTHERS.items()},
+}
+"""Where each format lives: what providers take, their table says."""
 
 FORMATS: tuple[str, ...] = tuple(_CLASSES)
 """The names of all formats, in the order in which detection mentions them."""
@@ -48,7 +47,5 @@ def get_format(name: str) -> Format:
     if name not in _CLASSES:
         msg = f"no format {name!r}; there are {', '.join(FORMATS)}"
         raise ValueError(msg)
-    module, _, class_name = _CLASSES[name].partition(":")
-    loaded = import_module(f"{__package__}.{module}")
-    made: Format = getattr(loaded, class_name)()
+    made: Format = load(_CLASSES[name])()
     return made

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.demands import Demands
 from turnkeep.formats import get_format
 from turnkeep.formats._neighbours import join_all, joiner_of
 from turnkeep.model import Message, Role
+from turnkeep.policy import Policy
 
 _LISTS = ("messages", "contents")
 """Keys of the list in the bodies of formats that join entries."""
 
 
 def request_of(
-    name: str, messages: Sequence[Message], tools: Any, demands: Demands
+    name: str, messages: Sequence[Message], tools: Any, demands: Policy
 ) -> dict[str, Any]:
     """A request body of format *name*, as its provider takes it. Linear.
 
@@ -31,7 +31,7 @@ def request_of(
     return body
 
 
-def _order(messages: Sequence[Message], demands: Demands) -> Sequence[Message]:
+def _order(messages: Sequence[Message], demands: Policy) -> Sequence[Message]:
     if not demands.system_first and not demands.system_between:
         return messages
     lead = 0
@@ -54,7 +54,7 @@ def _order(messages: Sequence[Message], demands: Demands) -> Sequence[Message]:
     ]
 
 
-def _stands_right(messages: Sequence[Message], nth: int, demands: Demands) -> bool:
+def _stands_right(messages: Sequence[Message], nth: int, demands: Policy) -> bool:
     """Whether it follows the user's side and precedes the model, or ends the list."""
     before = after = nth
     while messages[before].role is Role.SYSTEM:

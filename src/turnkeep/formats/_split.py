@@ -13,8 +13,9 @@ from turnkeep.model import (
     ToolResult,
     trusted_message,
 )
+from turnkeep.model._layout import Layout, spelled
 
-from ._wire import Layout, in_front, kind_of, spelled
+from ._wire import in_front, kind_of
 
 
 def split_results(

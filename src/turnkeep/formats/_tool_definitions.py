@@ -14,8 +14,6 @@ import attrs
 
 _EMPTY_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {}}
 
-_CHAT = frozenset({"openai", "mistral", "deepseek", "ollama"})
-
 
 @attrs.frozen
 class ToolDefinition:

@@ -6,7 +6,6 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from turnkeep.demands import NO_DEMANDS, Demands, held_besides
 from turnkeep.model import (
     BRIDGE,
     STAND_IN_TEXT,
@@ -17,6 +16,7 @@ from turnkeep.model import (
     mark,
 )
 from turnkeep.plans import Cause, Inserted
+from turnkeep.policy import NO_DEMANDS, Policy, held_besides
 from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
 
 from ._views import HistoryView, Progress
@@ -79,7 +79,7 @@ class Rules:
     stand_in_text: str = STAND_IN_TEXT
     per_message: bool = True
     """Whether results must follow their call's own message (see `needs_stand_in`)."""
-    demands: Demands = NO_DEMANDS
+    demands: Policy = NO_DEMANDS
     """What the provider demands of a window."""
 
 

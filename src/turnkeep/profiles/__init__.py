@@ -9,15 +9,14 @@ Not public: it may change in any release.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final
 
 from turnkeep.errors import Violation
+from turnkeep.policy import Policy
+from turnkeep.providers import PROVIDERS, by_format, load, provider_of
 
-from . import _models
 from ._base import (
     Findings,
-    Policy,
     Profile,
     Request,
     Rule,
@@ -42,25 +41,23 @@ __all__ = [
     "repair_messages",
 ]
 
-PROFILES: Final[dict[str, str]] = {
-    "openai": "_openai_chat",
-    "openai-responses": "_openai_responses",
-    "anthropic": "_anthropic",
-    "gemini": "_gemini",
-    "bedrock": "_bedrock",
-    "mistral": "_mistral",
-    "deepseek": "_deepseek",
-    "ollama": "_ollama",
-    "alternating": "_alternating",
-    "alternating/gemma2": "_alternating",
-    "alternating/mistral": "_alternating",
-    "alternating/llama3": "_alternating",
-    "alternating/qwen": "_alternating",
-}
-"""Every profile and the module that makes it, loaded on first use."""
+_TEMPLATES: Final = "turnkeep.profiles._alternating:profile"
 
-_FORMATS: Final = {"claude-code": "anthropic", "openai-chat": "openai"}
-"""Formats that are spelled like another one's requests."""
+PROFILES: Final[dict[str, str]] = {
+    **{row.name: row.profile for row in PROVIDERS.values()},
+    **dict.fromkeys(
+        (
+            "alternating",
+            "alternating/gemma2",
+            "alternating/mistral",
+            "alternating/llama3",
+            "alternating/qwen",
+        ),
+        _TEMPLATES,
+    ),
+}
+"""Every profile and the function that makes it, loaded on first use: those of the
+providers as their table says, and those of local chat templates."""
 
 
 def get_profile(
@@ -81,22 +78,22 @@ def get_profile(
     if chosen not in PROFILES:
         msg = f"no profile {chosen!r}; there are {', '.join(PROFILES)}"
         raise ValueError(msg)
-    module = import_module(f"{__name__}.{PROFILES[chosen]}")
-    make: Callable[..., Profile] = module.profile
-    if PROFILES[chosen] == "_alternating":
+    make: Callable[..., Profile] = load(PROFILES[chosen])
+    if PROFILES[chosen] == _TEMPLATES:
         _, _, template = chosen.partition("/")
         return make(model, template or None)
     return make(model)
 
 
 def _choose(format: str | None, model: str | None) -> str:  # noqa: A002
-    chosen = _FORMATS.get(format or "", format or "")
-    family = _models.provider_of(model)
-    if chosen == "openai":
-        return family if family in ("deepseek", "mistral") else "openai"
-    if chosen in PROFILES:
-        return chosen
-    return family or "openai"
+    row, maker = by_format(format), provider_of(model)
+    if row is None:
+        if format in PROFILES:
+            return format or ""
+        row = maker or PROVIDERS["openai"]
+    if row.name == "openai" and maker is not None and maker.chat:
+        return maker.name
+    return row.name
 
 
 def check_request(

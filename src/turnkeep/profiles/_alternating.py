@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
+from turnkeep.policy import Policy
+
 from . import _models
-from ._base import Findings, Policy, Profile, Request, Rule, by_number
+from ._base import Findings, Profile, Request, Rule, by_number
+from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import (
     a_message,
     bad_role,
@@ -141,7 +144,7 @@ def _check(template: Template, request: Request, found: Findings) -> None:
     if not entries:
         found.add("AL-01", request.path, "there are no messages")
         return
-    others = users = calling = False
+    others = users = False
     for nth, entry in enumerate(entries):
         role, path = role_of(entry), request.at(nth)
         if role == "system" and "system" not in template.roles:
@@ -150,20 +153,17 @@ def _check(template: Template, request: Request, found: Findings) -> None:
             found.add("AL-04", path, bad_role(entry))
         elif role == "system" and others:
             found.add("AL-03", path, "a system message stands behind other messages")
-        elif role == "tool" and not calling:
-            found.add("AL-06", path, "no assistant message with calls stands before it")
         elif role == "assistant":
             _check_assistant(entry, path, template, found)
             if not others and calls_of(entry):
                 found.add("AL-s3", path, "the list starts on a call")
-        calling = bool(calls_of(entry)) if role == "assistant" else calling
         users = users or role == "user"
         others = others or role != "system"
     if template.needs_user and not users:
         found.add("AL-09", request.path, "the list has no user message")
     if template.alternates:
         _check_alternation(request, found)
-    _check_results(request, found)
+    _check_results(request, template, found)
 
 
 def calls_of(entry: Any) -> int:
@@ -195,23 +195,39 @@ def _check_alternation(request: Request, found: Findings) -> None:
         expected = "assistant" if role == "user" else "user"
 
 
-def _check_results(request: Request, found: Findings) -> None:
-    last = len(request.entries) - 1
+_ASKED = PairRules(
+    reach="until-model",
+    by_number=True,
+    stray=Said("AL-06", "no assistant message with calls stands before it"),
+)
+_ANSWERED = PairRules(
+    reach="behind",
+    by_number=True,
+    unanswered=Said("AL-s2", "a call has no result right behind it"),
+    at_end=Said("AL-10", "the list ends on calls without results"),
+)
+
+
+def _check_results(request: Request, template: Template, found: Findings) -> None:
+    spots = []
     for nth, entry in enumerate(request.entries):
-        if role_of(entry) != "assistant":
-            continue
-        calls, path = calls_of(entry), request.at(nth)
-        if nth == last:
-            if calls:
-                found.add("AL-10", path, "the list ends on calls without results")
-            else:
-                found.add("AL-s1", path, "the list ends on an assistant message")
-        elif calls > _results_behind(request.entries, nth, calls):
-            found.add("AL-s2", path, "a call has no result right behind it")
-
-
-def _results_behind(entries: Sequence[Any], nth: int, most: int) -> int:
-    return sum(role_of(entry) == "tool" for entry in entries[nth + 1 : nth + 1 + most])
+        path, role = request.at(nth), role_of(entry)
+        calls = calls_of(entry) if role == "assistant" else 0
+        spots.append(
+            Spot(
+                path,
+                "an entry",
+                calls=[Half(None, path)] * calls,
+                results=[Half(None, path)] * (role == "tool"),
+                model=role == "assistant",
+                only_results=role == "tool",
+            )
+        )
+    if "tool" in template.roles:
+        check_pairs(spots, _ASKED, found)
+    check_pairs(spots, _ANSWERED, found)
+    if spots[-1].model and not spots[-1].calls:
+        found.add("AL-s1", spots[-1].path, "the list ends on an assistant message")
 
 
 _TRIMS = (
@@ -255,14 +271,12 @@ def profile(model: str | None = None, template: str | None = None) -> Profile:
             alternates=chosen.alternates,
             first_user=chosen.alternates,
             opens_with="user" if chosen.alternates else "any",
-            needs_user=True,
-            last_user=True,
+            needs_user=chosen.needs_user,
+            ends_with_user=True,
             system_places="start" if "system" in chosen.roles else "never",
-            one_call_per_message=chosen.one_call,
             user_after_tool_ok=not chosen.alternates,
             empty_refused=frozenset({"assistant"}),
             empty_text_is_empty=True,
-            tool_messages_ok="tool" in chosen.roles,
         ),
         check=check,
         model=model,

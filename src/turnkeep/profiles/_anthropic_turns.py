@@ -1,4 +1,4 @@
-"""An Anthropic message list as turns of blocks, and the pairing inside them."""
+"""An Anthropic message list as turns of blocks, and the pairing between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from ._base import Findings, Request, describe
-from ._shared import name_list, role_of
+from ._base import Findings, Request
+from ._pairs import Half, PairRules, Said, Spot, check_pairs
+from ._shared import role_of
 
 THINKING = ("thinking", "redacted_thinking")
 
@@ -84,78 +85,52 @@ def group(
     return turns
 
 
-def check_pairs(request: Request, turns: Sequence[Turn], found: Findings) -> None:
+_PAIRS = PairRules(
+    reach="next",
+    unanswered=Said(
+        "AN-10",
+        "no result in the next user turn answers the call {ids}",
+        "no result in the next user turn answers the calls {ids}",
+    ),
+    unknown=Said(
+        "AN-11", "the result of {id} has no call in the assistant turn before it"
+    ),
+    apart=Said("AN-12", "the result of {id} stands behind other content of its turn"),
+    again=Said("AN-13", "the id {id} is used by a call of the same turn already"),
+    twice=Said("AN-14", "{id} has a result already"),
+    reused=Said("AN-s8", "id {id} named a call of an earlier turn"),
+)
+
+
+def check_turns(request: Request, turns: Sequence[Turn], found: Findings) -> None:
     """Rules AN-10 to AN-14 and AN-s8; linear in the request."""
-    seen: set[str] = set()
-    calls: dict[str, Block] = {}
-    for turn in turns:
-        if turn.role == "user":
-            _check_results(request, turn, calls, found)
-            calls = {}
-            continue
-        calls = _calls_of(request, turn, found)
-        for call_id in calls.keys() & seen:
-            where = f"{calls[call_id].path(request)}.id"
-            found.add("AN-s8", where, f"id {call_id!r} named a call of an earlier turn")
-        seen.update(calls)
-    _report_open(request, list(calls.values()), found)
+    check_pairs([_spot(request, turn) for turn in turns], _PAIRS, found)
 
 
-def _calls_of(request: Request, turn: Turn, found: Findings) -> dict[str, Block]:
-    calls: dict[str, Block] = {}
-    for block in turn.blocks:
-        if block.kind != "tool_use" or not isinstance(block.value.get("id"), str):
-            continue
-        call_id = block.value["id"]
-        if call_id in calls:
-            what = f"the id {call_id!r} is used by a call of the same turn already"
-            found.add("AN-13", f"{block.path(request)}.id", what)
-        calls.setdefault(call_id, block)
-    return calls
-
-
-def _check_results(
-    request: Request, turn: Turn, calls: Mapping[str, Block], found: Findings
-) -> None:
-    answered: set[str] = set()
+def _spot(request: Request, turn: Turn) -> Spot:
+    """A turn as pairing sees it: the model's calls, or the user's results."""
+    if turn.role == "assistant":
+        calls = [
+            Half(block.value["id"], path, f"{path}.id")
+            for block in turn.blocks
+            if block.kind == "tool_use" and isinstance(block.value.get("id"), str)
+            for path in (block.path(request),)
+        ]
+        return Spot("", turn.role, calls=calls)
+    results: list[Half] = []
     leading = True
     for block in turn.blocks:
-        if block.kind != "tool_result":
-            leading = False
-            continue
-        call_id = block.value.get("tool_use_id")
-        where = block.path(request)
-        if not isinstance(call_id, str) or call_id not in calls:
-            what = (
-                f"the result of {describe(call_id)} has no call in the assistant turn "
-                "before it"
-            )
-            found.add("AN-11", f"{where}.tool_use_id", what)
-        elif call_id in answered:
-            found.add(
-                "AN-14", f"{where}.tool_use_id", f"{call_id!r} has a result already"
-            )
-        elif not leading:
-            what = f"the result of {call_id!r} stands behind other content of its turn"
-            found.add("AN-12", where, what)
-        if isinstance(call_id, str):
-            answered.add(call_id)
-    missing = [call for call_id, call in calls.items() if call_id not in answered]
-    _report_open(request, missing, found)
-
-
-def _report_open(request: Request, missing: list[Block], found: Findings) -> None:
-    if missing:
-        ids = name_list([call.value["id"] for call in missing])
-        noun = "calls" if len(missing) > 1 else "call"
-        what = f"no result in the next user turn answers the {noun} {ids}"
-        found.add("AN-10", missing[0].path(request), what)
+        leading = leading and block.kind == "tool_result"
+        if block.kind == "tool_result":
+            path, call_id = block.path(request), block.value.get("tool_use_id")
+            results.append(Half(call_id, path, f"{path}.tool_use_id", leading))
+    return Spot("", turn.role, results=results)
 
 
 def open_round(turns: Sequence[Turn]) -> list[Turn]:
-    """The assistant turns of the tool round in progress, oldest first.
+    """The assistant turns of the tool loop in progress, oldest first.
 
-    A round is in progress when the list ends on results. It reaches back over user
+    A loop is in progress when the list ends on results. It reaches back over user
     turns that hold nothing but results.
     """
     if not turns or turns[-1].role != "user" or not turns[-1].results:
@@ -167,3 +142,16 @@ def open_round(turns: Sequence[Turn]) -> list[Turn]:
         if before is None or any(b.kind != "tool_result" for b in before.blocks):
             break
     return found[::-1]
+
+
+def round_in_progress(turns: Sequence[Turn]) -> Turn | None:
+    """The last assistant turn, if it makes calls; none otherwise.
+
+    Whatever stands behind its results belongs to it, and so do results that are still
+    to come.
+    """
+    for turn in reversed(turns[-2:]):
+        if turn.role == "assistant":
+            calls = any(block.kind == "tool_use" for block in turn.blocks)
+            return turn if calls else None
+    return None

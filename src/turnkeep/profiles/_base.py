@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
-from turnkeep.demands import Demands, Joins
 from turnkeep.errors import FormatError, Violation
+from turnkeep.policy import Policy
 
 _DESCRIBED = 60
 """Characters of an offending value that a message quotes."""
@@ -47,107 +47,6 @@ class Rule:
     @hard.default
     def _hard(self) -> bool:
         return "-s" not in self.number
-
-
-Results: TypeAlias = Literal["after-call", "after-run", "anywhere"]
-"""Where the results of a call must stand: right after the message that made it, in the
-user turn that follows the run of messages it is part of, or anywhere in the list."""
-
-SystemPlaces: TypeAlias = Literal["anywhere", "start", "after-user", "outside", "never"]
-"""Where system text may stand: anywhere in the list; only at its start; at the start
-(beside the list) and after a user turn; only beside the list; nowhere."""
-
-
-@attrs.frozen(kw_only=True)
-class Policy:
-    """What the engine must do so that a window is accepted. Plain data."""
-
-    results: Results = "after-call"
-    joins_results: bool = False
-    """All results of one turn stand in one message (Bedrock, Gemini)."""
-    alternates: bool = False
-    """User and assistant messages must alternate; equal neighbours are merged."""
-    first_user: bool = False
-    """The first message (system text aside) is better the user's."""
-    opens_with: Literal["any", "user", "no-call"] = "any"
-    """What the first message may be, system text aside, or the request is refused:
-    anything, only the user's, or no message with calls. `first_user` is what is also
-    accepted where the evidence differs."""
-    needs_user: bool = False
-    """At least one user message must be left."""
-    last_user: bool = False
-    """A list that ends on an assistant message is refused."""
-    binds_thinking: bool = False
-    """Signed thinking is only valid behind an unchanged prefix (AE-03)."""
-    may_bind_thinking: bool = False
-    """The evidence for it differs (AE-s2): prefer a form that is valid either way."""
-    thinking_whole_in_open_round: bool = False
-    """The tool round in progress keeps all of its thinking (AE-02), or, with
-    `thinking_required_in_open_round` false, none of it."""
-    thinking_required_in_open_round: bool = False
-    """The tool round in progress must open with thinking (`thinking: enabled`)."""
-    keeps_reasoning_of_tool_turns: bool = False
-    """Every kept message with calls keeps its reasoning (DeepSeek)."""
-    signatures_of_current_turn: bool = False
-    """Calls of the current turn keep their signatures (Gemini)."""
-    pairs_reasoning_items: bool = False
-    """Reasoning items and what follows them go together (Responses)."""
-    system_places: SystemPlaces = "anywhere"
-    max_cache_marks: int | None = None
-    one_call_per_message: bool = False
-    """A message makes at most one call (Llama 3 templates)."""
-    user_after_tool_ok: bool = True
-    """A user message may follow a tool result directly; else an assistant text must
-    stand between (older Mistral servers, alternating templates)."""
-    call_after_assistant_ok: bool = True
-    """A message with calls may follow an assistant message (Gemini: it may not)."""
-    needs_tools_with_tool_blocks: bool = False
-    """Tool definitions must be sent while calls or results are in the list."""
-    tool_messages_ok: bool = True
-    """Calls and results can be sent at all (Gemma templates: they cannot)."""
-    empty_refused: frozenset[str] = frozenset()
-    """Roles whose messages may not be without content."""
-    empty_text_is_empty: bool = False
-    """A message of nothing but empty text counts as one without content."""
-    text_refused: Literal["none", "empty", "blank"] = "none"
-    """Which texts beside others are refused: none, empty ones, those of white space."""
-    empty_arrays_refused: frozenset[str] = frozenset()
-    """Keys (`tool_calls`, `content`) that may not hold an empty array."""
-    blank_alone_refused: bool = False
-    """A message of nothing but white space is refused."""
-
-    @property
-    def no_system_in_list(self) -> bool:
-        """Whether system text may not be an entry of the list at all."""
-        return self.system_places in ("outside", "never")
-
-    @property
-    def demands(self) -> Demands:
-        """What planning has to heed of it."""
-        joins: Joins = "nothing"
-        if self.joins_results:
-            joins = "sides" if self.alternates else "results"
-        return Demands(
-            opener_stays=(
-                self.first_user
-                or self.opens_with != "any"
-                or self.alternates
-                or not self.call_after_assistant_ok
-            ),
-            closer_stays=self.alternates or not self.user_after_tool_ok,
-            answers_tools=not self.user_after_tool_ok,
-            ends_with_user=self.last_user,
-            system_between=self.system_places == "after-user",
-            system_after_results=self.results == "after-run",
-            system_first=self.system_places in ("outside", "start"),
-            joins=joins,
-            binds_thinking=self.binds_thinking,
-            thinking_whole=self.thinking_whole_in_open_round,
-            thinking_required=self.thinking_required_in_open_round,
-            pairs_reasoning=self.pairs_reasoning_items,
-            reasoning_with_calls=self.keeps_reasoning_of_tool_turns,
-            signed_calls=self.signatures_of_current_turn,
-        )
 
 
 Fact: TypeAlias = bool | None

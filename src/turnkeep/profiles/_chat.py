@@ -5,11 +5,13 @@ Each check takes the family's prefix, so that `OC-12` and `DS-12` are one piece 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from ._base import Findings, Request, Rule, describe
-from ._shared import FUNCTION_NAME, items, name_list, role_of
+from ._pairs import Half, PairRules, Said, Spot, check_pairs
+from ._shared import FUNCTION_NAME, items, role_of
 
 LONGEST_ID = 40
 """Characters an id may have on older OpenAI servers (OC-s2)."""
@@ -226,70 +228,44 @@ def _call_fault(call: Any) -> str | None:
 
 def check_runs(request: Request, found: Findings, prefix: str) -> None:
     """Rules 10 to 13: each run of tool messages answers the message before it."""
-    entries = request.entries
-    nth = 0
-    while nth < len(entries):
-        entry = entries[nth]
-        role = role_of(entry)
+    check_pairs(_spots(request), _pair_rules(prefix), found)
+
+
+def _spots(request: Request) -> Iterator[Spot]:
+    for nth, entry in enumerate(request.entries):
+        path, role = request.at(nth), role_of(entry)
         if role == "tool":
-            # Reached outside of a run: `_check_run` steps over those inside one.
-            call_id = entry.get("tool_call_id")
-            what = (
-                f"the result of {describe(call_id)} stands behind {_what(entries, nth)}"
-            )
-            found.add(f"{prefix}-10", request.at(nth), what)
-            nth += 1
-        elif role == "assistant" and entry.get("tool_calls"):
-            nth = _check_run(request, nth, found, prefix)
-        else:
-            nth += 1
+            half = Half(entry.get("tool_call_id"), path, f"{path}.tool_call_id")
+            yield Spot(path, "a result", results=(half,), only_results=True)
+            continue
+        calls = items(entry.get("tool_calls")) if role == "assistant" else ()
+        yield Spot(
+            path,
+            _who(role),
+            calls=[
+                Half(call["id"], f"{path}.tool_calls[{place}]")
+                for place, call in calls
+                if isinstance(call.get("id"), str)
+            ],
+        )
 
 
-def _what(entries: Sequence[Any], nth: int) -> str:
-    if nth == 0:
-        return "nothing: the list starts with it"
-    role = role_of(entries[nth - 1])
+def _who(role: str | None) -> str:
     if role == "assistant":
         return "an assistant message that makes no calls"
-    if role == "tool":
-        return "another result without a call"
-    return f"a {role} message" if isinstance(role, str) else "another entry"
+    return "another entry" if role is None else f"a {role} message"
 
 
-def _check_run(request: Request, start: int, found: Findings, prefix: str) -> int:
-    """Check one message with calls and its results; where the run ends."""
-    calls = {
-        call["id"]: nth
-        for nth, call in reversed(items(request.entries[start].get("tool_calls")))
-        if isinstance(call.get("id"), str)
-    }
-    answered: dict[str, int] = {}
-    nth = start + 1
-    while nth < len(request.entries) and role_of(request.entries[nth]) == "tool":
-        call_id = request.entries[nth].get("tool_call_id")
-        if not isinstance(call_id, str) or call_id not in calls:
-            what = f"tool_call_id {describe(call_id)} is no call of {request.at(start)}"
-            found.add(f"{prefix}-11", f"{request.at(nth)}.tool_call_id", what)
-        elif call_id in answered:
-            what = (
-                f"the result of {call_id!r} stands in {request.at(answered[call_id])} "
-                "already"
-            )
-            found.add(f"{prefix}-13", f"{request.at(nth)}.tool_call_id", what)
-        else:
-            answered[call_id] = nth
-        nth += 1
-    missing = [
-        call_id
-        for call_id in sorted(calls, key=calls.__getitem__)
-        if call_id not in answered
-    ]
-    if missing:
-        where = f"{request.at(start)}.tool_calls[{calls[missing[0]]}]"
-        what = (
-            f"the calls {name_list(missing)} have no result right behind them"
-            if len(missing) > 1
-            else f"the call {missing[0]!r} has no result right behind it"
-        )
-        found.add(f"{prefix}-12", where, what)
-    return nth
+@cache
+def _pair_rules(prefix: str) -> PairRules:
+    return PairRules(
+        reach="behind",
+        stray=Said(f"{prefix}-10", "the result of {id} stands behind {behind}"),
+        unknown=Said(f"{prefix}-11", "tool_call_id {id} is no call of {opener}"),
+        unanswered=Said(
+            f"{prefix}-12",
+            "the call {ids} has no result right behind it",
+            "the calls {ids} have no result right behind them",
+        ),
+        twice=Said(f"{prefix}-13", "the result of {id} stands in {first} already"),
+    )

@@ -5,8 +5,10 @@ from typing import Any
 
 import attrs
 
+from turnkeep.policy import Policy
+
 from . import _models
-from ._base import Findings, Policy, Profile, Request, Rule, by_number
+from ._base import Findings, Profile, Request, Rule, by_number
 from ._chat import check_messages, pairing_rules
 from ._shared import (
     Seals,
@@ -99,11 +101,20 @@ RULES = by_number(
 )
 
 
+def _asked(body: Mapping[str, Any] | None) -> bool | None:
+    """What a body says about thinking; the SDK passes it on under `extra_body`."""
+    for place in (body, inside(body, "extra_body")):
+        kind = inside(place, "thinking").get("type")
+        if kind in ("enabled", "disabled"):
+            return bool(kind == "enabled")
+    return None
+
+
 def thinks(request: Request) -> bool | None:
     """Whether the request is in thinking mode, as far as it says."""
-    asked = inside(request.body, "thinking").get("type")
-    if asked in ("enabled", "disabled"):
-        return bool(asked == "enabled")
+    asked = _asked(request.body)
+    if asked is not None:
+        return asked
     return _models.deepseek_thinks(request.model)
 
 
@@ -198,10 +209,10 @@ _TRIMS = (
 
 def _adapt(policy: Policy, body: Mapping[str, Any]) -> Policy:
     """By whether the request switches thinking on or off."""
-    asked = inside(body, "thinking").get("type")
-    if asked not in ("enabled", "disabled"):
+    asked = _asked(body)
+    if asked is None:
         return policy
-    return attrs.evolve(policy, keeps_reasoning_of_tool_turns=asked == "enabled")
+    return attrs.evolve(policy, reasoning_with_calls=asked)
 
 
 def profile(model: str | None = None) -> Profile:
@@ -214,7 +225,7 @@ def profile(model: str | None = None) -> Profile:
         rules=RULES,
         policy=Policy(
             results="after-call",
-            keeps_reasoning_of_tool_turns=_models.deepseek_thinks(model) is not False,
+            reasoning_with_calls=_models.deepseek_thinks(model) is not False,
             alternates=_models.is_old_reasoner(model),
             empty_arrays_refused=frozenset({"tool_calls"}),
             empty_refused=frozenset({"system", "user", "assistant"}),

@@ -5,14 +5,16 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
+from turnkeep.policy import Policy
+
+from ._base import Findings, Profile, Request, Rule, by_number, describe
+from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import (
     FUNCTION_NAME,
     a_message,
     bad_role,
     inside,
     items,
-    name_list,
     role_of,
 )
 
@@ -135,6 +137,13 @@ RULES = by_number(
         sources=("Mistral's error text",),
     ),
     Rule(
+        "MI-15",
+        "Content is text or an array of parts, each an object with a type.",
+        "Send the content as text.",
+        error="422 Unprocessable Entity",
+        sources=("mistralai SDK 3.7.0",),
+    ),
+    Rule(
         "MI-s1",
         "No user message stands right behind a tool message.",
         "Keep (or add) the assistant's answer between them.",
@@ -173,7 +182,9 @@ def check(request: Request, found: Findings) -> None:
         role, path = role_of(entry), request.at(nth)
         if role not in _AFTER:
             found.add("MI-02", path, bad_role(entry))
-        elif role == "system":
+            continue
+        _check_content(entry.get("content"), f"{path}.content", found)
+        if role == "system":
             _check_system(entry, path, found)
         elif role == "tool":
             _check_result(entry, path, found)
@@ -189,6 +200,21 @@ def check(request: Request, found: Findings) -> None:
 def _check_name(name: Any, where: str, found: Findings) -> None:
     if isinstance(name, str) and not FUNCTION_NAME.fullmatch(name):
         found.add("MI-10", where, f"the function is named {describe(name)}")
+
+
+def _check_content(content: Any, where: str, found: Findings) -> None:
+    if not isinstance(content, (str, list, tuple, type(None))):
+        found.add("MI-15", where, f"the content is {describe(content)}")
+    for nth, part in enumerate(content if isinstance(content, (list, tuple)) else ()):
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if not isinstance(kind, str):
+            what = f"the part is {describe(part)}"
+            if isinstance(part, Mapping):
+                what = f"the type of the part is {describe(kind)}"
+            found.add("MI-15", f"{where}[{nth}]", what)
+        elif kind == "text" and not isinstance(part.get("text"), str):
+            what = f"the text of the part is {describe(part.get('text'))}"
+            found.add("MI-15", f"{where}[{nth}]", what)
 
 
 def _check_system(entry: Mapping[str, Any], path: str, found: Findings) -> None:
@@ -260,45 +286,33 @@ def _check_order(request: Request, found: Findings) -> None:
         found.add("MI-s4", request.at(len(roles) - 1), what)
 
 
-def _ids(entry: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    for nth, call in items(entry.get("tool_calls")):
-        if isinstance(call.get("id"), str):
-            yield nth, call["id"]
+_PAIRS = PairRules(
+    reach="until-model",
+    unanswered=Said("MI-04", "no result answers {ids}"),
+    unknown=Said("MI-04", "the result of {id} has no call before it"),
+    twice=Said("MI-06", "the call {id} has a result already"),
+    again=Said("MI-06", "the id {id} names two calls of this message"),
+)
 
 
 def _check_pairs(request: Request, found: Findings) -> None:
     """MI-04 and MI-06: as mistral-common counts, between assistant messages."""
-    where = ""
-    expected: set[str] = set()
-    answered: set[str] = set()
+    check_pairs(_spots(request), _PAIRS, found)
+
+
+def _spots(request: Request) -> Iterator[Spot]:
     for nth, entry in enumerate(request.entries):
-        role, path = role_of(entry), request.at(nth)
-        if role == "tool":
-            call_id = entry.get("tool_call_id")
-            if not isinstance(call_id, str):
-                continue
-            if call_id in answered:
-                what = f"the call {call_id!r} has a result already"
-                found.add("MI-06", f"{path}.tool_call_id", what)
-            elif call_id not in expected:
-                what = f"the result of {call_id!r} has no call before it"
-                found.add("MI-04", f"{path}.tool_call_id", what)
-            answered.add(call_id)
+        path, role = request.at(nth), role_of(entry)
+        if role == "tool" and isinstance(call_id := entry.get("tool_call_id"), str):
+            half = Half(call_id, path, f"{path}.tool_call_id")
+            yield Spot(path, "a result", results=(half,))
         elif role == "assistant":
-            _report_open(expected - answered, where, found)
-            expected, answered, where = set(), set(), path
-            for place, call_id in _ids(entry):
-                if call_id in expected:
-                    what = f"the id {call_id!r} names two calls of this message"
-                    found.add("MI-06", f"{path}.tool_calls[{place}].id", what)
-                expected.add(call_id)
-    _report_open(expected - answered, where, found)
-
-
-def _report_open(missing: set[str], where: str, found: Findings) -> None:
-    if missing:
-        what = f"no result answers {name_list(sorted(missing))}"
-        found.add("MI-04", f"{where}.tool_calls", what)
+            calls = [
+                Half(call["id"], f"{path}.tool_calls", f"{path}.tool_calls[{at}].id")
+                for at, call in items(entry.get("tool_calls"))
+                if isinstance(call.get("id"), str)
+            ]
+            yield Spot(path, "an assistant message", calls=calls, model=True)
 
 
 _TRIMS = (
@@ -328,7 +342,7 @@ def profile(model: str | None = None) -> Profile:
         rules=RULES,
         policy=Policy(
             results="after-call",
-            last_user=True,
+            ends_with_user=True,
             system_places="after-user",
             user_after_tool_ok=False,
             first_user=True,

@@ -1,21 +1,16 @@
 """Facts about models that decide which rules apply; one place each, with sources.
 
-Names are matched however they are dressed: a provider in front (`anthropic/claude-...`,
-`us.anthropic.claude-...-v1:0`, `models/gemini-...`), dots or dashes in the version, a
-date or `latest` behind. An unknown name is not guessed at: the answer is `None`.
+An unknown name is not guessed at: the answer is `None`.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-_CLAUDE = re.compile(
-    r"claude-(?:(?P<old>\d+)(?:[-.](?P<oldminor>\d{1,2}))?-)?"
-    r"(?P<family>opus|sonnet|haiku|fable|mythos)"
-    r"(?:-(?P<major>\d{1,2})(?:[-.](?P<minor>\d{1,2}))?(?!\d))?"
-)
-_GEMINI = re.compile(r"gemini-(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+from turnkeep.providers import ModelName, parse_model
+
+_TIERS = frozenset({"opus", "sonnet", "haiku", "fable", "mythos", "instant", None})
+"""Tiers of Claude that facts are known about; old models have none."""
 
 BOUND_THINKING = frozenset(
     {
@@ -31,32 +26,37 @@ BOUND_THINKING = frozenset(
 https://platform.claude.com/docs/en/build-with-claude/preserved-thinking."""
 
 
-@lru_cache(maxsize=512)
-def claude_version(model: str) -> tuple[str, int, int] | None:
-    """Family and version of a Claude model; none for other and unreadable names.
+def claude_version(model: str | None) -> tuple[str, int, int] | None:
+    """Tier and version of a Claude model; none for other and unreadable names.
 
     >>> claude_version("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     ('sonnet', 4, 5)
-    >>> claude_version("claude-3-5-haiku-latest")
-    ('haiku', 3, 5)
     """
-    if not (found := _CLAUDE.search(model.lower())):
+    name = _made_by("anthropic", model)
+    if name is None or name.version is None or name.tier not in _TIERS:
         return None
-    major, minor = found["major"], found["minor"]
-    if found["old"]:
-        major, minor = found["old"], found["oldminor"]
-    return (found["family"], int(major), int(minor or 0)) if major else None
+    return (name.tier or "", *name.version)
 
 
-@lru_cache(maxsize=512)
-def gemini_version(model: str) -> tuple[int, int] | None:
+def gemini_version(model: str | None) -> tuple[int, int] | None:
     """Version of a Gemini model; none for other and unreadable names.
 
     >>> gemini_version("models/gemini-3.1-pro-preview")
     (3, 1)
     """
-    found = _GEMINI.search(model.lower())
-    return (int(found["major"]), int(found["minor"] or 0)) if found else None
+    name = _made_by("gemini", model)
+    return None if name is None else name.version
+
+
+def is_claude(model: str | None) -> bool | None:
+    """Whether Anthropic made *model*; unknown where its name says nothing."""
+    name = parse_model(model or "")
+    return None if name.family is None else name.maker == "anthropic"
+
+
+def _made_by(maker: str, model: str | None) -> ModelName | None:
+    name = parse_model(model or "")
+    return name if name.maker == maker else None
 
 
 def refuses_prefill(model: str | None) -> bool | None:
@@ -66,7 +66,7 @@ def refuses_prefill(model: str | None) -> bool | None:
     https://platform.claude.com/docs/en/api/errors#prefill-not-supported,
     ericc-ch/copilot-api#261 (4.5 accepts, 4.6 refuses).
     """
-    if model is None or (version := claude_version(model)) is None:
+    if (version := claude_version(model)) is None:
         return None
     family, major, minor = version
     if family in ("fable", "mythos"):
@@ -75,10 +75,16 @@ def refuses_prefill(model: str | None) -> bool | None:
 
 
 def binds_thinking(model: str | None) -> bool | None:
-    """Whether a Claude model is listed as binding thinking to its prefix."""
-    if model is None or (version := claude_version(model)) is None:
+    """Whether a Claude model binds thinking to its prefix: the listed ones do.
+
+    Unknown for models newer than those of their tier: "later models will enforce it".
+    """
+    if (version := claude_version(model)) is None:
         return None
-    return version in BOUND_THINKING
+    if version in BOUND_THINKING:
+        return True
+    newest = max((one for one in BOUND_THINKING if one[0] == version[0]), default=None)
+    return None if newest is not None and version > newest else False
 
 
 def takes_system_in_list(model: str | None) -> bool | None:
@@ -87,7 +93,7 @@ def takes_system_in_list(model: str | None) -> bool | None:
     Opus 4.8 and the 5 family do:
     https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
     """
-    if model is None or (version := claude_version(model)) is None:
+    if (version := claude_version(model)) is None:
         return None
     family, major, minor = version
     return major >= 5 or (family == "opus" and (major, minor) >= (4, 8))
@@ -117,8 +123,10 @@ def deepseek_thinks(model: str | None) -> bool | None:
     V4, flash, pro and the reasoner do; `deepseek-chat` and older ones do not:
     https://api-docs.deepseek.com/guides/thinking_mode.
     """
-    if model is None or "deepseek" not in (name := model.lower()):
+    found = _made_by("deepseek", model)
+    if found is None:
         return None
+    name = found.bare
     if "chat" in name or re.search(r"deepseek-(?:coder|v[123](?!\d))", name):
         return False
     if re.search(r"reasoner|flash|pro\b|-r\d|-v\d", name):
@@ -137,27 +145,11 @@ def template_of(model: str | None) -> str | None:
     >>> template_of("google/gemma-2-9b-it"), template_of("llama3.1:8b")
     ('gemma2', 'llama3')
     """
-    name = (model or "").lower()
-    if re.search(r"gemma(?:-?[12](?!\d)|-7b|(?![-\d]))", name):
-        return "gemma2"
-    if re.search(r"mistral|mixtral|ministral|codestral|devstral", name):
-        return "mistral"
-    if re.search(r"llama-?3", name):
-        return "llama3"
-    return "qwen" if "qwen" in name else None
-
-
-_PROVIDERS = (
-    ("deepseek", r"deepseek"),
-    ("anthropic", r"claude"),
-    ("gemini", r"gemini"),
-    ("mistral", r"mistral|mixtral|ministral|codestral|devstral|magistral|pixtral"),
-    ("openai", r"\bgpt-|\bo\d(?:-|$)|chatgpt"),
-)
-
-
-@lru_cache(maxsize=512)
-def provider_of(model: str | None) -> str | None:
-    """Name of the profile of whoever makes *model*; none when the name says nothing."""
-    name = (model or "").lower()
-    return next((who for who, mark in _PROVIDERS if re.search(mark, name)), None)
+    name = parse_model(model or "")
+    family = "" if name.family is None else name.family.name
+    if family == "gemma":
+        old = name.version is None or name.version < (3, 0)
+        return "gemma2" if old else None
+    if family == "llama":
+        return "llama3" if re.search(r"llama-?3", name.bare) else None
+    return family if family in ("mistral", "qwen") else None

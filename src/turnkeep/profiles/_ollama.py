@@ -5,7 +5,10 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
+from turnkeep.policy import Policy
+
+from ._base import Findings, Profile, Request, Rule, by_number, describe
+from ._pairs import Half, PairRules, Said, Spot, check_pairs
 from ._shared import bad_role, filled, inside, items, role_of
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -129,21 +132,30 @@ def _is_base64(text: str) -> bool:
     return bool(text)
 
 
+_PAIRS = PairRules(
+    reach="behind",
+    by_number=True,
+    unknown=(_LONE := Said("OL-s2", "the result has no call before it")),
+    stray=_LONE,
+    unanswered=Said("OL-s2", "{open} calls have no result behind them"),
+)
+
+
 def _check_pairs(request: Request, found: Findings) -> None:
-    open_calls = 0
-    start = ""
+    spots = []
     for nth, entry in enumerate(request.entries):
-        if role_of(entry) == "tool":
-            if not open_calls:
-                found.add("OL-s2", request.at(nth), "the result has no call before it")
-            open_calls = max(open_calls - 1, 0)
-            continue
-        if open_calls:
-            found.add("OL-s2", start, f"{open_calls} calls have no result behind them")
-        open_calls = len(items(inside({"e": entry}, "e").get("tool_calls")))
-        start = request.at(nth)
-    if open_calls:
-        found.add("OL-s2", start, f"{open_calls} calls have no result behind them")
+        path, is_result = request.at(nth), role_of(entry) == "tool"
+        calls = [] if is_result else items(inside({"e": entry}, "e").get("tool_calls"))
+        spots.append(
+            Spot(
+                path,
+                "an entry",
+                calls=[Half(None, path)] * len(calls),
+                results=[Half(None, path)] * is_result,
+                only_results=is_result,
+            )
+        )
+    check_pairs(spots, _PAIRS, found)
 
 
 _TRIMS = (

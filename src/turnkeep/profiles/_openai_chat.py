@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ._base import Findings, Policy, Profile, Request, Rule, by_number, describe
+from turnkeep.policy import Policy
+
+from ._base import Findings, Profile, Request, Rule, by_number, describe
 from ._chat import check_messages, pairing_rules
 from ._shared import (
     FUNCTION_NAME,

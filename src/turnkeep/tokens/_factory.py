@@ -1,51 +1,23 @@
 from __future__ import annotations
 
-from typing import Final
-
 from turnkeep.errors import TokenizerUnavailableError
+from turnkeep.providers import (
+    OPEN_COUNTING,
+    PROVIDERS,
+    Provider,
+    by_format,
+    load,
+    parse_model,
+    provider_of,
+)
 
-from ._anthropic import AnthropicMessages
 from ._base import RequestCounter, TextCounter
 from ._estimate import FAMILIES, ApproximateCounter
 from ._fast import FastCounter
 from ._media_rules import media_rule
 from ._models import encoding_of, family_of
-from ._openai import OpenAIChat, OpenAIResponses
-from ._providers import (
-    BedrockClaude,
-    BedrockConverse,
-    ChatTemplate,
-    DeepSeekChat,
-    GeminiContents,
-    MistralChat,
-)
 from ._rules import Rules
 from ._tiktoken import TiktokenCounter
-
-_FORMATS: Final[dict[str, tuple[type[Rules], str]]] = {
-    "openai": (OpenAIChat, "openai"),
-    "openai-responses": (OpenAIResponses, "openai"),
-    "anthropic": (AnthropicMessages, "claude-new"),
-    "claude-code": (AnthropicMessages, "claude-new"),
-    "bedrock": (BedrockConverse, "claude-new"),
-    "gemini": (GeminiContents, "gemini"),
-    "mistral": (MistralChat, "mistral"),
-    "deepseek": (DeepSeekChat, "deepseek"),
-    "ollama": (ChatTemplate, "generic"),
-}
-"""Rule, and the family counted for when no model is named, of each wire format."""
-
-_FAMILIES: Final[dict[str, tuple[type[Rules], str]]] = {
-    "openai": (OpenAIChat, "openai"),
-    "claude": (AnthropicMessages, "claude"),
-    "claude-new": (AnthropicMessages, "claude-new"),
-    "gemini": (GeminiContents, "gemini"),
-    "mistral": (MistralChat, "mistral"),
-    "deepseek": (DeepSeekChat, "deepseek"),
-    "qwen": (ChatTemplate, "qwen"),
-    "llama": (ChatTemplate, "llama"),
-}
-"""The same for histories in a format that no provider takes, by the model's family."""
 
 
 def text_counter(model: str | None = None, name: str | None = None) -> TextCounter:
@@ -112,17 +84,32 @@ def request_counter(
         text: Counts the texts instead of the model's own counter.
     """
     family = family_of(model) if model is not None else None
-    found = _FORMATS.get(format)
-    if found is None:
-        found = _FAMILIES.get(family or "openai", (Rules, "generic"))
-    rules, default = found
-    if rules is BedrockConverse and (family or default).startswith("claude"):
-        rules = BedrockClaude
+    row = by_format(format)
+    if row is not None:
+        default = row.estimate
+    elif family is None:
+        row = PROVIDERS["openai"]
+        default = row.estimate
+    else:
+        row, default = provider_of(model), family
+    rules = _rules(row, model).for_family(family or default)
     if text is None:
         text = text_counter(model) if model is not None else _default(default)
     # A model nobody knows has no rule for pictures: that of the format's own provider.
     known = default if family in (None, "generic") else family
     return rules(text, media_rule(known or default, model), media_rule(default, None))
+
+
+def _rules(row: Provider | None, model: str | None) -> type[Rules]:
+    """The counting rule of *row*; without one, of a model that anyone may serve."""
+    if row is not None:
+        reference = row.counting
+    elif model is not None and parse_model(model).family is not None:
+        reference = OPEN_COUNTING
+    else:
+        return Rules
+    rules: type[Rules] = load(reference)
+    return rules
 
 
 def _default(family: str) -> TextCounter:

@@ -7,9 +7,9 @@ from typing import Any, Final
 import attrs
 
 from turnkeep.model import Document, Image
+from turnkeep.providers import parse_model
 
 from ._media import audio_seconds, decode, image_size, payload, pdf_pages
-from ._models import bare, claude_version
 from ._pixels import (
     ASSUMED,
     PAGE,
@@ -62,7 +62,7 @@ class MediaRule:
         """Tokens of an image of a size in pixels."""
         match self.family:
             case "claude":
-                fine = claude_version(self.model) >= (4, 7)
+                fine = parse_model(self.model).estimate != "claude"
                 return claude_image(width, height, fine=fine)
             case "gemini":
                 return gemini_image(self.model, width, height, detail)
@@ -128,7 +128,8 @@ class MediaRule:
 
 def media_rule(family: str, model: str | None) -> MediaRule:
     """The rule of *model*; *family* decides where it says nothing."""
-    return MediaRule(family.removesuffix("-new"), bare(model) if model else "")
+    name = parse_model(model).bare if model else ""
+    return MediaRule(family.removesuffix("-new"), name)
 
 
 def _detail(block: Image) -> str:

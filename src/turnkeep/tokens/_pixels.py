@@ -6,6 +6,8 @@ from typing import Final
 
 import attrs
 
+from turnkeep.providers import parse_model
+
 ASSUMED: Final = (1024, 1024)
 """Size in pixels assumed for images that are not in the request (URLs, file ids)."""
 
@@ -181,8 +183,8 @@ def gemini_image(model: str, width: int, height: int, detail: str) -> int:
 
 def is_gemini_3(model: str) -> bool:
     """Whether *model* is a Gemini of the third generation or later."""
-    found = re.search(r"gemini-(\d+)", model)
-    return found is not None and int(found[1]) >= 3
+    name = parse_model(model)
+    return name.maker == "gemini" and (name.version or (0, 0)) >= (3, 0)
 
 
 def mistral_image(model: str, width: int, height: int) -> int:

@@ -24,6 +24,12 @@ class GeminiContents(Rules):
     sends_call_ids = False
 
 
+class BedrockClaude(AnthropicMessages):
+    """Bedrock Converse with Claude: Anthropic's rules."""
+
+    label = "bedrock"
+
+
 class BedrockConverse(Rules):
     """Bedrock Converse with another model than Claude: as the model, not published."""
 
@@ -31,11 +37,10 @@ class BedrockConverse(Rules):
     source = "as the model behind it; overhead of 4 tokens a message assumed"
     results_are_messages = False
 
-
-class BedrockClaude(AnthropicMessages):
-    """Bedrock Converse with Claude: Anthropic's rules."""
-
-    label = "bedrock"
+    @classmethod
+    def for_family(cls, family: str) -> type[Rules]:
+        """Claude is counted by Anthropic's rules here too."""
+        return BedrockClaude if family.startswith("claude") else cls
 
 
 class MistralChat(Rules):

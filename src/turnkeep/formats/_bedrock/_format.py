@@ -21,6 +21,7 @@ from turnkeep.model import (
     trusted_message,
     trusted_text,
 )
+from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
 from .._base import Envelope, Match, is_own, origin_of
 from .._body import open_body
@@ -29,18 +30,7 @@ from .._joins import joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from .._shape import MARKS, as_array, as_object, sample
 from .._split import split_results
-from .._wire import (
-    NO_LAYOUT,
-    CallIds,
-    Layout,
-    argument_losses,
-    kind_of,
-    layout_text,
-    need,
-    rest,
-    results_first,
-    weave,
-)
+from .._wire import CallIds, argument_losses, kind_of, need, rest, results_first, weave
 from ._decode import MEMBERS, NAME, decode_block
 from ._encode import BlockWriter, is_sendable
 

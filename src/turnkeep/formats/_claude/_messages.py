@@ -16,15 +16,14 @@ from turnkeep.model import (
     trusted_message,
     trusted_text,
 )
+from turnkeep.model._layout import NO_LAYOUT, Layout
 
 from .._base import origin_of
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from .._shape import json_type
 from .._split import split_results
 from .._wire import (
-    NO_LAYOUT,
     CallIds,
-    Layout,
     argument_losses,
     has_no_source,
     kind_of,

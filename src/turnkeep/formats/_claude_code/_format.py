@@ -8,6 +8,7 @@ import attrs
 
 from turnkeep.errors import FormatError
 from turnkeep.model import DISPLAY_KINDS, Message, Role, thaw
+from turnkeep.model._layout import Layout
 
 from .._base import Envelope, Match
 from .._claude._messages import (
@@ -18,7 +19,7 @@ from .._claude._messages import (
 )
 from .._ids import with_call_ids
 from .._shape import as_array, as_object, as_text, frozen, json_type, sample
-from .._wire import Layout, need, weave
+from .._wire import need, weave
 from ._tree import is_message, main_line, put_back
 
 NAME: Final = "claude-code"

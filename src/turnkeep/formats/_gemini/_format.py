@@ -21,6 +21,7 @@ from turnkeep.model import (
     trusted_message,
     trusted_text,
 )
+from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
 from .._base import Envelope, Match, is_own
 from .._body import open_body
@@ -29,12 +30,9 @@ from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from .._shape import MARKS, as_array, as_object, json_type, sample
 from .._split import split_results
 from .._wire import (
-    NO_LAYOUT,
-    Layout,
     argument_losses,
     has_no_source,
     kind_of,
-    layout_text,
     need,
     rest,
     results_first,

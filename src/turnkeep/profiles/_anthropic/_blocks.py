@@ -16,6 +16,7 @@ from .._shared import (
     items,
     role_of,
 )
+from ._server_tools import check_seals
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
@@ -54,6 +55,11 @@ def check_message(request: Request, nth: int, found: Findings) -> None:
 
 
 def _check_blanks(content: Any, where: str, found: Findings) -> None:
+    if isinstance(content, (list, tuple)):
+        for nth, block in enumerate(content):
+            if not isinstance(block, Mapping):
+                what = f"the block is {describe(block)}, not an object"
+                found.add("AN-35", f"{where}[{nth}]", what)
     if isinstance(content, str):
         if content and blank(content):
             found.add("AN-07", where, "the message is white space only")
@@ -86,15 +92,17 @@ def check_block(
     request: Request,
     block: Block,
     role: Any,
-    server_calls: set[str],
     found: Findings,
 ) -> None:
-    """What one block must be by itself, and the call a server result needs."""
+    """What one block must be by itself."""
     value, kind = block.value, block.kind
     path = block.path(request)
+    check_seals(request, block, found)
     match kind:
         case "text":
-            if value.get("text") == "" and block.nth is not None:
+            if not isinstance(words := value.get("text"), str):
+                found.add("AN-35", path, f"the text is {describe(words)}")
+            elif not words and block.nth is not None:
                 found.add("AN-06", path, "the text block is empty")
         case "tool_use":
             _check_use(value, role, path, found)
@@ -102,21 +110,12 @@ def check_block(
             _check_result(value, role, path, found)
         case "thinking" | "redacted_thinking":
             _check_thinking_block(value, role, path, found)
-        case "server_tool_use" | "mcp_tool_use":
-            if kind == "server_tool_use":
-                _check_id(value.get("id"), _SERVER_ID, f"{path}.id", found)
-            if isinstance(value.get("id"), str):
-                server_calls.add(value["id"])
-        case str() if kind.endswith("_tool_result"):
-            call_id = value.get("tool_use_id")
-            if not isinstance(call_id, str) or call_id not in server_calls:
-                what = (
-                    f"the {kind} of {describe(call_id)} has no server_tool_use "
-                    "before it"
-                )
-                found.add("AN-28", f"{path}.tool_use_id", what)
-        case _:
+        case "server_tool_use":
+            _check_id(value.get("id"), _SERVER_ID, f"{path}.id", found)
+        case str():
             pass
+        case _:
+            found.add("AN-35", path, f"the type of the block is {describe(kind)}")
 
 
 def _check_id(
@@ -151,6 +150,9 @@ def _check_result(
     if content == "":
         found.add("AN-s4", f"{path}.content", "the text of the result is empty")
     if not isinstance(content, (list, tuple)):
+        if not isinstance(content, (str, type(None))):
+            what = f"the content of the result is {describe(content)}"
+            found.add("AN-25", f"{path}.content", what)
         return
     for nth, part in enumerate(content):
         where = f"{path}.content[{nth}]"
@@ -158,7 +160,9 @@ def _check_result(
         if kind not in _RESULT_PARTS:
             what = f"a part of type {describe(kind)} stands in a tool_result"
             found.add("AN-25", where, what)
-        elif kind == "text" and part.get("text") == "":
+        elif kind == "text" and not isinstance(part.get("text"), str):
+            found.add("AN-35", where, f"the text is {describe(part.get('text'))}")
+        elif kind == "text" and part["text"] == "":
             found.add("AN-s4", where, "a text inside the result is empty")
 
 

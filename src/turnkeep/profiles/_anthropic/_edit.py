@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import _models
-from .._anthropic_turns import THINKING, Turn, blocks_of, group, open_round
+from .._anthropic_turns import (
+    THINKING,
+    Turn,
+    blocks_of,
+    group,
+    open_round,
+    round_in_progress,
+)
 from .._base import Findings, Request
 from .._bound import Piece, first_unbound, frame_change, plain
 from .._shared import first_stray, inside, role_of
+from ._server_tools import seals
 
 
 def check_edit(request: Request, before: Request, found: Findings) -> None:
@@ -21,6 +29,10 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
         what = "this thinking block is not what the model sent, or not in its place"
         found.add("AE-01", stray, what)
     _check_round(request, before, found)
+    known = {seal for _, seal in _seals(before)}
+    for path, seal in _seals(request):
+        if seal not in known:
+            found.add("AN-34", path, "this is not what the server sent")
     binding = inside(inside(request.body, "thinking"), "block_binding")
     if binding.get("prefix_mismatch_behavior") == "drop_block":
         return
@@ -32,6 +44,12 @@ def check_edit(request: Request, before: Request, found: Findings) -> None:
         number = "AE-03" if _models.binds_thinking(model) else "AE-s2"
         what = f"this thinking block is bound to another conversation: {unbound.reason}"
         found.add(number, unbound.path, what)
+
+
+def _seals(request: Request) -> Iterator[tuple[str, Any]]:
+    for nth, entry in enumerate(request.entries):
+        for block in blocks_of(entry, nth):
+            yield from seals(request, block)
 
 
 def _pieces(request: Request) -> list[Piece]:
@@ -48,24 +66,26 @@ def _pieces(request: Request) -> list[Piece]:
 
 
 def _check_round(request: Request, before: Request, found: Findings) -> None:
-    """AE-02, or AE-s1 where thinking is not enabled and all of it is gone."""
-    turns, earlier = group(request.entries), group(before.entries)
-    now, then = open_round(turns), open_round(earlier)
-    if not now or not then or not _results(turns[-1]) & _results(earlier[-1]):
+    """AE-02, or AE-s1 where thinking is not enabled and all of it is gone.
+
+    Earlier rounds of the same turn may leave whole, so only the newest is compared.
+    """
+    turns = group(request.entries)
+    now, then = round_in_progress(turns), round_in_progress(group(before.entries))
+    if now is None or then is None or not _calls(now) & _calls(then):
         return
-    kept = _thinking(now)
-    lost = first_stray([("", value) for value in _thinking(then)], kept)
-    if lost is None:
+    kept, had = _thinking([now]), _thinking([then])
+    if first_stray([("", value) for value in had], kept) is None:
         return
     number = "AE-02"
-    if not kept and inside(request.body, "thinking").get("type") != "enabled":
+    loop = _thinking(open_round(turns) or [now])
+    if not loop and inside(request.body, "thinking").get("type") != "enabled":
         number = "AE-s1"
-    where = request.at(now[0].blocks[0].entry if now[0].blocks else 0)
     what = (
-        f"the tool round in progress had {len(_thinking(then))} thinking blocks and "
-        f"has {len(kept)} now"
+        f"the tool round in progress had {len(had)} thinking blocks and has "
+        f"{len(kept)} now"
     )
-    found.add(number, where, what)
+    found.add(number, request.at(now.blocks[0].entry), what)
 
 
 def _thinking(turns: Sequence[Turn]) -> list[Any]:
@@ -77,9 +97,7 @@ def _thinking(turns: Sequence[Turn]) -> list[Any]:
     ]
 
 
-def _results(turn: Turn) -> set[str]:
+def _calls(turn: Turn) -> set[str]:
     return {
-        str(block.value.get("tool_use_id"))
-        for block in turn.blocks
-        if block.kind == "tool_result"
+        str(block.value.get("id")) for block in turn.blocks if block.kind == "tool_use"
     }

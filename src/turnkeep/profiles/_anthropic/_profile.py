@@ -1,21 +1,22 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
+
+from turnkeep.policy import Policy
 
 from .. import _models
 from .._anthropic_turns import (
     THINKING,
     Turn,
     blocks_of,
-    check_pairs,
+    check_turns,
     group,
     open_round,
 )
-from .._base import Findings, Policy, Profile, Request, describe
+from .._base import Findings, Profile, Request, describe
 from .._images import check_images
 from .._shared import (
     a_message,
@@ -25,12 +26,13 @@ from .._shared import (
 )
 from ._blocks import check_block, check_message, is_directive
 from ._edit import check_edit
+from ._marks import check_marks
 from ._rules import RULES
+from ._server_tools import check_server_tools, is_paused, is_server_result
+from ._tools import check_tools
 
 MOST_MESSAGES = 100_000
-MOST_MARKS = 4
 
-_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _SYSTEM_PARTS = ("text", "tool_addition", "tool_removal")
 """Blocks of a system message in the list: text, and the beta's changes of tools."""
 
@@ -44,18 +46,20 @@ def check(request: Request, found: Findings) -> None:
     turns = group(entries, blocks)
     if turns and turns[0].role == "assistant":
         found.add("AN-s1", request.at(0), "the first message is the assistant's")
-    server_calls: set[str] = set()
     for nth, entry in enumerate(entries):
         check_message(request, nth, found)
         role = role_of(entry)
         for block in blocks[nth]:
-            check_block(request, block, role, server_calls, found)
+            check_block(request, block, role, found)
     _check_system_messages(request, found)
-    check_pairs(request, turns, found)
+    check_turns(request, turns, found)
     _check_end(request, found)
     if isinstance(thinking := request.setting("thinking"), Mapping):
         _check_thinking(request, turns, thinking, found)
-    _check_frame(request, turns, found)
+    check_server_tools(request, turns, found)
+    _check_system(request, found)
+    check_tools(request, turns, found)
+    check_marks(request, found)
     check_images(request, turns, found)
 
 
@@ -103,8 +107,7 @@ def _check_place(
 
 def _ends_in_server_result(entry: Any) -> bool:
     blocks = items(entry.get("content")) if role_of(entry) == "assistant" else []
-    kind = blocks[-1][1].get("type") if blocks else None
-    return isinstance(kind, str) and kind.endswith("_tool_result")
+    return bool(blocks) and is_server_result(blocks[-1][1].get("type"))
 
 
 def _check_end(request: Request, found: Findings) -> None:
@@ -112,7 +115,10 @@ def _check_end(request: Request, found: Findings) -> None:
         return
     nth = len(request.entries) - 1
     path = request.at(nth)
+    blocks = blocks_of(request.entries[-1], nth)
     refuses = _models.refuses_prefill(request.model)
+    if blocks and is_paused(blocks[-1]):
+        return
     if refuses:
         what = (
             f"the list ends on an assistant message, and {request.model} refuses that"
@@ -121,7 +127,6 @@ def _check_end(request: Request, found: Findings) -> None:
     elif refuses is None:
         what = "the list ends on an assistant message, which newer models refuse"
         found.add("AN-s10", path, what)
-    blocks = blocks_of(request.entries[-1], nth)
     if not blocks:
         return
     last = blocks[-1]
@@ -158,32 +163,6 @@ def _check_thinking(
         found.add("AN-s11", newest[0].path(request), what)
 
 
-def _check_frame(request: Request, turns: Sequence[Turn], found: Findings) -> None:
-    """What stands around the list: system text, tools and cache marks."""
-    _check_system(request, found)
-    tools = request.setting("tools")
-    for nth, tool in items(tools):
-        name = tool.get("name")
-        if name is not None and not (
-            isinstance(name, str) and _TOOL_NAME.fullmatch(name)
-        ):
-            found.add("AN-24", f"$.tools[{nth}].name", f"the tool is named {name!r}")
-    uses = (
-        block
-        for turn in turns
-        for block in turn.blocks
-        if block.kind in ("tool_use", "tool_result")
-    )
-    if not tools and (first := next(uses, None)) is not None:
-        number = "AN-s7" if request.body is None else "AN-23"
-        found.add(number, first.path(request), f"a {first.kind} is sent without tools")
-    marks = count_marks(request, turns)
-    if marks > MOST_MARKS:
-        found.add("AN-20", request.path, f"{marks} blocks carry cache_control")
-    elif marks == MOST_MARKS and request.setting("cache_control") is not None:
-        found.add("AN-s9", "$.cache_control", "4 blocks carry cache_control as well")
-
-
 def _check_system(request: Request, found: Findings) -> None:
     system = request.setting("system")
     if system is None or isinstance(system, str):
@@ -198,21 +177,6 @@ def _check_system(request: Request, found: Findings) -> None:
             found.add("AN-26", where, f"system holds a block of type {describe(kind)}")
         elif not block["text"]:
             found.add("AN-06", where, "the text block is empty")
-
-
-def count_marks(request: Request, turns: Sequence[Turn]) -> int:
-    """Blocks that carry cache_control, over tools, system and messages."""
-    marked = [block for _, block in items(request.setting("tools"))]
-    marked += [block for _, block in items(request.setting("system"))]
-    for nth, entry in enumerate(request.entries):
-        if role_of(entry) == "system":
-            marked += [block.value for block in blocks_of(entry, nth)]
-    for turn in turns:
-        for block in turn.blocks:
-            marked.append(block.value)
-            if block.kind == "tool_result":
-                marked += [part for _, part in items(block.value.get("content"))]
-    return sum(block.get("cache_control") is not None for block in marked)
 
 
 _TRIMS = (
@@ -252,7 +216,7 @@ def _adapt(policy: Policy, body: Mapping[str, Any]) -> Policy:
     thinking = inside(body, "thinking")
     binding = inside(thinking, "block_binding")
     if thinking.get("type") == "enabled":
-        policy = attrs.evolve(policy, thinking_required_in_open_round=True)
+        policy = attrs.evolve(policy, thinking_required=True)
     if binding.get("prefix_mismatch_behavior") == "drop_block":
         policy = attrs.evolve(policy, binds_thinking=False, may_bind_thinking=False)
     return policy
@@ -264,24 +228,22 @@ def profile(model: str | None = None) -> Profile:
     return Profile(
         name="anthropic",
         title="Anthropic Messages",
-        formats=("anthropic", "claude-code"),
+        formats=("anthropic",),
         list_key="messages",
         rules=RULES,
         policy=Policy(
             results="after-run",
             first_user=True,
-            last_user=_models.refuses_prefill(model) is not False,
-            binds_thinking=bool(binds),
-            may_bind_thinking=not binds,
-            thinking_whole_in_open_round=True,
+            ends_with_user=_models.refuses_prefill(model) is not False,
+            binds_thinking=binds is True,
+            may_bind_thinking=binds is None,
+            thinking_whole=True,
             system_places=(
                 "after-user" if _models.takes_system_in_list(model) else "outside"
             ),
-            max_cache_marks=MOST_MARKS,
             empty_refused=frozenset({"system", "user"}),
             text_refused="empty",
             blank_alone_refused=True,
-            needs_tools_with_tool_blocks=True,
         ),
         check=check,
         check_edit=check_edit,

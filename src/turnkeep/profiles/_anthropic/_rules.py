@@ -8,6 +8,7 @@ from .._shared import LIVE, SHAPES
 
 _SDK = "anthropic SDK 2.14.0"
 _DOCS = "https://platform.claude.com/docs/en/build-with-claude/"
+_AGENTS = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/"
 _PAIR = (
     "messages.167: `tool_use` ids were found without `tool_result` blocks immediately "
     "after: toolu_... Each `tool_use` block must have a corresponding `tool_result` "
@@ -238,12 +239,64 @@ RULES = by_number(
     ),
     Rule(
         "AN-28",
-        "The result of a server tool stands behind its server_tool_use.",
-        "Keep the server_tool_use and its result together.",
+        "The result of a server tool stands behind its server_tool_use, in the same "
+        "assistant message or a later one; a server_tool_use of a finished message has "
+        "its result; and the caller of a call is a server_tool_use that is there.",
+        "Keep the server_tool_use, its result and the calls it made together.",
         error="messages.7.content.0: unexpected `tool_use_id` found in "
         "`advisor_tool_result` blocks: srvtoolu_... Each `advisor_tool_result` block "
         "must have a corresponding `server_tool_use` block before it.",
-        sources=("anthropics/claude-code#64383",),
+        sources=(
+            "anthropics/claude-code#64383",
+            "anthropics/anthropic-sdk-typescript#1090",
+            "anthropics/anthropic-sdk-typescript#841",
+        ),
+    ),
+    Rule(
+        "AN-30",
+        "A cache_control on the request itself takes one of the 4 places, and lives as "
+        "long as the mark of the last block, if that has one.",
+        "Remove it, or the cache_control of the oldest block.",
+        error="A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        sources=(f"{_DOCS}prompt-caching",),
+    ),
+    Rule(
+        "AN-31",
+        "Every cache mark of an hour stands before every one of 5 minutes, over tools, "
+        "system and messages.",
+        'Give the earlier marks `ttl: "1h"` too, or leave the `ttl` of this one out.',
+        sources=(f"{_DOCS}prompt-caching", "headroomlabs-ai/headroom#2939"),
+    ),
+    Rule(
+        "AN-32",
+        "While a server's tool is open beside client calls, the next user turn holds "
+        "tool results alone, and the waiting tool stays in `tools`.",
+        "Send the text after the server's result, and offer the same tools until then.",
+        error=".. was found without a corresponding .. block",
+        sources=(f"{_AGENTS}server-tools",),
+    ),
+    Rule(
+        "AN-33",
+        "A tool_reference names a tool of `tools`; not all tools are deferred, and no "
+        "deferred one carries cache_control.",
+        "Offer the tool that was found, one tool at least without defer_loading, and "
+        "put the mark on another tool.",
+        error="Tool reference 'x' has no corresponding tool definition",
+        sources=(f"{_AGENTS}server-tools",),
+    ),
+    Rule(
+        "AN-34",
+        "`encrypted_content` and `encrypted_index` of search results go back as they "
+        "came.",
+        "Send the result exactly as it came, or leave the whole pair out.",
+        sources=(f"{_AGENTS}web-search-tool",),
+    ),
+    Rule(
+        "AN-35",
+        "Blocks are objects with a type, and text blocks have a text.",
+        "Complete the block, or leave it out.",
+        error="messages.0.content.0.type: Field required",
+        sources=(_SDK,),
     ),
     Rule(
         "AE-01",
@@ -258,7 +311,8 @@ RULES = by_number(
     Rule(
         "AE-02",
         "The tool round in progress keeps its thinking whole.",
-        "Keep all thinking of the round until its last result is answered.",
+        "Keep the thinking of the last message with calls until its results are "
+        "answered; earlier rounds may leave whole.",
         error="messages.5.content.3: `thinking` or `redacted_thinking` blocks in the "
         "latest assistant message cannot be modified.",
         sources=(
@@ -319,12 +373,6 @@ RULES = by_number(
         "The id of a call is not used again in a later turn.",
         "Give each call an id of its own.",
         sources=("anthropics/claude-code#20901",),
-    ),
-    Rule(
-        "AN-s9",
-        "A cache_control on the request itself takes one of the 4 places too.",
-        "Remove cache_control from the oldest block.",
-        sources=(f"{_DOCS}prompt-caching",),
     ),
     Rule(
         "AN-s10",

@@ -4,9 +4,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from turnkeep.policy import Policy
+from turnkeep.providers import PROVIDERS
+
 from .. import _models
-from .._base import Findings, Policy, Profile, Request, describe
+from .._base import Findings, Profile, Request, describe
 from .._bound import Piece, first_unbound, frame_change
+from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import (
     FUNCTION_NAME,
     bad_role,
@@ -15,12 +19,12 @@ from .._shared import (
     first_stray,
     inside,
     items,
-    name_list,
     role_of,
 )
 from ._rules import RULES
 
-MOST_MARKS = 4
+_MARKS = PROVIDERS["bedrock"].marks
+MARK, MOST_MARKS = (_MARKS.key, _MARKS.most) if _MARKS else ("", 0)
 MOST_IMAGES = 20
 MOST_DOCUMENTS = 5
 
@@ -73,6 +77,9 @@ def _check_message(request: Request, nth: int, entry: Any, found: Findings) -> N
         if len(block) != 1:
             names = ", ".join(map(str, block)) or "no member"
             found.add("BR-14", where, f"the block has {names}")
+        for member, value in block.items() if len(block) == 1 else ():
+            if not isinstance(value, str if member == "text" else Mapping):
+                found.add("BR-14", f"{where}.{member}", f"it is {describe(value)}")
         for member in block:
             counts[member] = counts.get(member, 0) + 1
         _check_block(block, role, where, found)
@@ -135,7 +142,7 @@ def _check_mix(
         found.add("BR-s1", path, f"the message has {counts['image']} images")
     if counts.get("document", 0) > MOST_DOCUMENTS:
         found.add("BR-s1", path, f"the message has {counts['document']} documents")
-    if _models.provider_of(model) == "anthropic" or not counts.get("text"):
+    if _models.is_claude(model) or not counts.get("text"):
         return
     for member in ("toolResult", "toolUse"):
         if counts.get(member):
@@ -148,7 +155,10 @@ def _check_roles(request: Request, found: Findings) -> None:
         for nth, entry in enumerate(request.entries)
         if (role := role_of(entry)) in ("user", "assistant")
     ]
-    if spoken and spoken[0][1] == "assistant":
+    opener = role_of(request.entries[0]) if request.entries else None
+    if opener == "system":
+        found.add("BR-02", request.at(0), "the first message is a system message")
+    elif spoken and spoken[0][1] == "assistant":
         what = "the first message is the assistant's"
         found.add("BR-02", request.at(spoken[0][0]), what)
     previous = None
@@ -162,40 +172,36 @@ def _check_roles(request: Request, found: Findings) -> None:
         found.add("BR-s3", request.at(spoken[-1][0]), what)
 
 
+_PAIRS = PairRules(
+    reach="next",
+    unanswered=Said("BR-06", "the next message has no toolResult for {ids}"),
+    unknown=Said("BR-07", "the result of {id} has no toolUse in the message before"),
+    twice=Said("BR-08", "{id} has a result in this message already"),
+    again=Said("BR-08", "{id} names another toolUse of this message"),
+)
+
+
 def _check_pairs(request: Request, found: Findings) -> None:
     """BR-06 to BR-08: each message answers the one before it, whole."""
-    calls: dict[str, str] = {}
-    for nth, entry in enumerate(request.entries):
-        if role_of(entry) == "system":
-            continue
-        answered: set[str] = set()
-        for path, result in _with(request, nth, "toolResult"):
-            if not isinstance(call_id := result.get("toolUseId"), str):
-                continue
-            if call_id in answered:
-                what = f"{call_id!r} has a result in this message already"
-                found.add("BR-08", path, what)
-            elif call_id not in calls:
-                what = f"the result of {call_id!r} has no toolUse in the message before"
-                found.add("BR-07", path, what)
-            answered.add(call_id)
-        _report_open(calls, answered, found)
-        calls = {}
-        for path, use in _with(request, nth, "toolUse"):
-            if not isinstance(call_id := use.get("toolUseId"), str):
-                continue
-            if call_id in calls:
-                what = f"{call_id!r} names another toolUse of this message"
-                found.add("BR-08", path, what)
-            calls.setdefault(call_id, path)
-    _report_open(calls, set(), found)
+    spots = [
+        Spot(
+            request.at(nth),
+            "a message",
+            calls=_halves(request, nth, "toolUse"),
+            results=_halves(request, nth, "toolResult"),
+        )
+        for nth, entry in enumerate(request.entries)
+        if role_of(entry) != "system"
+    ]
+    check_pairs(spots, _PAIRS, found)
 
 
-def _report_open(calls: Mapping[str, str], answered: set[str], found: Findings) -> None:
-    missing = [call_id for call_id in calls if call_id not in answered]
-    if missing:
-        what = f"the next message has no toolResult for {name_list(missing)}"
-        found.add("BR-06", calls[missing[0]], what)
+def _halves(request: Request, nth: int, member: str) -> list[Half]:
+    return [
+        Half(half["toolUseId"], path)
+        for path, half in _with(request, nth, member)
+        if isinstance(half.get("toolUseId"), str)
+    ]
 
 
 def _check_frame(request: Request, found: Findings) -> None:
@@ -215,7 +221,7 @@ def _check_frame(request: Request, found: Findings) -> None:
     for nth, block in enumerate(system if isinstance(system, (list, tuple)) else ()):
         where = f"$.system[{nth}]"
         members = list(block) if isinstance(block, Mapping) else []
-        marks += "cachePoint" in members
+        marks += MARK in members
         if len(members) != 1 or members[0] not in _SYSTEM:
             names = ", ".join(map(str, members)) or describe(block)
             found.add("BR-19", where, f"the system block has {names}")
@@ -224,11 +230,11 @@ def _check_frame(request: Request, found: Findings) -> None:
     if system is not None and not isinstance(system, (list, tuple)):
         found.add("BR-19", "$.system", f"system is {describe(system)}, not a list")
     marks += sum(
-        "cachePoint" in tool
+        MARK in tool
         for _, tool in items(inside(request.body, "toolConfig").get("tools"))
     )
     marks += sum(
-        "cachePoint" in block
+        MARK in block
         for nth in range(len(request.entries))
         for _, block in blocks_of(request, nth)
     )
@@ -241,7 +247,7 @@ def _pieces(request: Request) -> list[Piece]:
         Piece(str(role_of(entry)), block, "reasoningContent" in block, path)
         for nth, entry in enumerate(request.entries)
         for path, block in blocks_of(request, nth)
-        if "cachePoint" not in block
+        if MARK not in block
     ]
 
 
@@ -287,8 +293,8 @@ _TRIMS = (
 
 def profile(model: str | None = None) -> Profile:
     """The profile of Bedrock's Converse API, for *model* where it is known."""
-    binds = bool(_models.binds_thinking(model))
-    claude = _models.provider_of(model) in ("anthropic", None)
+    binds = _models.binds_thinking(model)
+    claude = _models.is_claude(model) is not False
     return Profile(
         name="bedrock",
         title="AWS Bedrock Converse",
@@ -301,15 +307,13 @@ def profile(model: str | None = None) -> Profile:
             alternates=True,
             first_user=True,
             opens_with="user",
-            last_user=True,
-            binds_thinking=binds,
-            may_bind_thinking=claude and not binds,
-            thinking_whole_in_open_round=claude,
+            ends_with_user=True,
+            binds_thinking=binds is True,
+            may_bind_thinking=claude and binds is None,
+            thinking_whole=claude,
             system_places="outside",
-            max_cache_marks=MOST_MARKS,
             empty_refused=frozenset({"system", "user", "assistant"}),
             text_refused="blank",
-            needs_tools_with_tool_blocks=True,
         ),
         check=check,
         check_edit=check_edit,

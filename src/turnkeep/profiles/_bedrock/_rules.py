@@ -17,7 +17,7 @@ RULES = by_number(
     Rule(
         "BR-02",
         "The first message is the user's.",
-        "Start with a user message.",
+        "Start with a user message, and send system text as `system`.",
         error="A conversation must start with a user message. Try again with a "
         "conversation that starts with a user message.",
         sources=("anthropics/anthropic-sdk-typescript#622",),
@@ -112,8 +112,8 @@ RULES = by_number(
     ),
     Rule(
         "BR-14",
-        "A block has one member.",
-        "Split it into one block for each member.",
+        "A block has one member: text, or an object.",
+        "Split it into one block for each member, each of its own type.",
         error="union error",
         sources=(f"{_CORE} (union)",),
     ),

@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from turnkeep.policy import Policy
+
 from .. import _models
-from .._base import Findings, Policy, Profile, Request, describe
+from .._base import Findings, Profile, Request, describe
+from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import Seals, bad_role, filled, items, key_of, role_of
 from ._rules import RULES
 
@@ -82,15 +85,35 @@ def check(request: Request, found: Findings) -> None:
             found.add("GE-02", request.at(nth), bad_role(entry))
         if isinstance(entry, Mapping):
             _check_parts(entry.get("parts"), f"{request.at(nth)}.parts", found)
+            if entry.get("role") is None and parts_with(entry, "functionCall"):
+                what = "a function call stands in a content without a role"
+                found.add("GE-02", request.at(nth), what)
     _check_order(request, found)
     _check_signatures(request, found)
     _check_end(request, found)
+    _check_cached(request, found)
     system = request.setting("systemInstruction", "system_instruction")
     parts = system.get("parts") if isinstance(system, Mapping) else None
     for nth, part in items(parts):
         if any(name != "text" for name, _ in data_of(part)):
             where = f"$.systemInstruction.parts[{nth}]"
             found.add("GE-s4", where, "the part is not text")
+
+
+_CACHED = (
+    ("systemInstruction", "system_instruction"),
+    ("tools",),
+    ("toolConfig", "tool_config"),
+)
+
+
+def _check_cached(request: Request, found: Findings) -> None:
+    if request.setting("cachedContent", "cached_content") is None:
+        return
+    for names in _CACHED:
+        if request.setting(*names):
+            what = f"{names[0]} is sent beside cachedContent"
+            found.add("GE-13", f"$.{names[0]}", what)
 
 
 def _check_parts(parts: Any, where: str, found: Findings) -> None:
@@ -107,7 +130,9 @@ def _check_parts(parts: Any, where: str, found: Findings) -> None:
             names = ", ".join(name for name, _ in data) or "nothing"
             found.add("GE-04", path, f"the part holds {names}")
         for name, value in data:
-            if name == "text" and value == "" and not filled(signature_of(part)):
+            if name == "text" and not isinstance(value, str):
+                found.add("GE-04", path, f"the text is {describe(value)}")
+            elif name == "text" and value == "" and not filled(signature_of(part)):
                 found.add("GE-04", path, "the text is empty")
             elif name == "functionCall":
                 _check_function(value, "args", "GE-09", path, found)
@@ -126,54 +151,56 @@ def _check_function(
         found.add(number, path, f"its {field} is {describe(inner)}")
 
 
+_PAIRS = PairRules(
+    reach="next",
+    by_number=True,
+    stray=Said("GE-06", "the function response does not stand right behind a call"),
+    unanswered=(
+        _UNEQUAL := Said(
+            "GE-07", "{calls} function calls have {results} responses behind them"
+        )
+    ),
+    surplus=_UNEQUAL,
+    at_end=Said("GE-s1", "the list ends on {calls} function calls"),
+    differ=Said("GE-s2", "names or ids differ from the calls'"),
+)
+
+
 def _check_order(request: Request, found: Findings) -> None:
     """GE-05 to GE-07, GE-s1 to GE-s3: call turns and response turns."""
-    entries = request.entries
     previous = None
-    for nth, entry in enumerate(entries):
+    spots: list[Spot] = []
+    for nth, entry in enumerate(request.entries):
         calls = parts_with(entry, "functionCall")
         responses = parts_with(entry, "functionResponse")
         path = request.at(nth)
-        if calls:
-            if nth == 0:
-                found.add("GE-05", path, "the list starts with a function call")
-            elif _speaker(previous) != "user":
-                what = "the function call stands behind a model turn"
-                found.add("GE-05", path, what)
-            _check_answers(request, nth, calls, found)
-        if responses:
-            if not parts_with(previous, "functionCall"):
-                what = "the function response does not stand right behind a call"
-                found.add("GE-06", path, what)
-            if parts_with(entry, "text"):
-                found.add("GE-s3", path, "text stands beside a function response")
+        spots.append(
+            Spot(path, "a content", _halves(calls, path), _halves(responses, path))
+        )
+        if calls and nth == 0:
+            found.add("GE-05", path, "the list starts with a function call")
+        elif calls and _speaker(previous) != "user":
+            what = "the function call stands behind a model turn"
+            found.add("GE-05", path, what)
+        if responses and parts_with(entry, "text"):
+            found.add("GE-s3", path, "text stands beside a function response")
         previous = entry
+    check_pairs(spots, _PAIRS, found)
 
 
-def _check_answers(
-    request: Request,
-    nth: int,
-    calls: Sequence[tuple[int, Mapping[str, Any], Any]],
-    found: Findings,
-) -> None:
-    path = request.at(nth)
-    if nth == len(request.entries) - 1:
-        found.add("GE-s1", path, f"the list ends on {len(calls)} function calls")
-        return
-    answers = parts_with(request.entries[nth + 1], "functionResponse")
-    if len(answers) != len(calls):
-        what = f"{len(calls)} function calls have {len(answers)} responses behind them"
-        found.add("GE-07", path, what)
-    elif _labels(calls) != _labels(answers):
-        found.add("GE-s2", request.at(nth + 1), "names or ids differ from the calls'")
-
-
-def _labels(parts: Sequence[tuple[int, Mapping[str, Any], Any]]) -> list[str]:
-    return sorted(
-        f"{value.get('name')}\n{value.get('id')}"
+def _halves(
+    parts: Sequence[tuple[int, Mapping[str, Any], Any]], path: str
+) -> list[Half]:
+    """Calls or responses by name and id; neither decides, the number does."""
+    return [
+        Half(
+            f"{value.get('name')}\n{value.get('id')}"
+            if isinstance(value, Mapping)
+            else "",
+            path,
+        )
         for _, _, value in parts
-        if isinstance(value, Mapping)
-    )
+    ]
 
 
 def current_turn(entries: Sequence[Any]) -> int:
@@ -263,8 +290,8 @@ def profile(model: str | None = None) -> Profile:
             joins_results=True,
             first_user=True,
             opens_with="no-call",
-            last_user=_models.refuses_model_turn_last(model) is not False,
-            signatures_of_current_turn=_models.demands_signatures(model) is not False,
+            ends_with_user=_models.refuses_model_turn_last(model) is not False,
+            signed_calls=_models.demands_signatures(model) is not False,
             system_places="outside",
             call_after_assistant_ok=False,
             empty_refused=frozenset({"user", "assistant"}),

@@ -16,9 +16,10 @@ RULES = by_number(
     ),
     Rule(
         "GE-02",
-        "The role is user or model (a missing one is user); system text goes to "
-        "`systemInstruction`.",
-        "Use the roles user and model, and move system text to `systemInstruction`.",
+        "The role is user or model (a missing one is user, who makes no function "
+        "calls); system text goes to `systemInstruction`.",
+        "Use the roles user and model, and move system text to `systemInstruction`; "
+        "calls are the model's.",
         error="Please use a valid role: user, model.",
         sources=("the-open-agent/openagent#1666", "langbot-app/LangBot#1486", _SDK),
     ),
@@ -106,6 +107,15 @@ RULES = by_number(
         error="Requests ending with a model turn are not supported.",
         sources=("microsoft/semantic-kernel#13288", "live probe"),
         models="a single content: all; the end of a list: Gemini 3.6 and later",
+    ),
+    Rule(
+        "GE-13",
+        "A request that names cached content sends no systemInstruction, tools or "
+        "toolConfig of its own.",
+        "Leave them out, or put them into the cached content.",
+        error="CachedContent can not be used with GenerateContent request setting "
+        "system_instruction, tools or tool_config.",
+        sources=("https://ai.google.dev/gemini-api/docs/caching",),
     ),
     Rule(
         "GX-01",

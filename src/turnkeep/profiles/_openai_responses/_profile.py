@@ -4,7 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .._base import Findings, Policy, Profile, Request, describe
+from turnkeep.policy import Policy
+
+from .._base import Findings, Profile, Request, describe
+from .._pairs import Half, PairRules, Said, Spot, check_pairs
 from .._shared import filled, items
 from ._items import (
     ITEM_TYPES,
@@ -28,6 +31,7 @@ _ID_PREFIX = {
 }
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 _SAID = ("output_text", "refusal")
+_TEXTS = ("input_text", "output_text")
 _READ = ("input_text", "input_image", "input_file")
 
 
@@ -120,56 +124,59 @@ def _check_message(item: Mapping[str, Any], path: str, found: Findings) -> None:
         if kind not in allowed:
             what = f"a part of type {describe(kind)} stands in a message of the {role}"
             found.add("OR-04", f"{path}.content[{nth}]", what)
+        elif kind in _TEXTS and not isinstance(part.get("text"), str):
+            what = f"the text of the part is {describe(part.get('text'))}"
+            found.add("OR-04", f"{path}.content[{nth}]", what)
+
+
+_PAIRS = PairRules(
+    reach="anywhere",
+    each=True,
+    unanswered=Said("OR-05", "no output answers the call {id}"),
+    unknown=Said("OR-06", "no call has the call_id {id}"),
+    again=Said("OR-s1", "call_id {id} stands in {first} already"),
+    twice=Said("OR-s2", "call_id {id} stands in {first} already"),
+    early=Said("OR-s4", "the output of {id} stands before its call"),
+)
 
 
 def _check_pairs(request: Request, found: Findings) -> None:
     """OR-05, OR-06 and the soft rules on pairing: by call_id over the whole input."""
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+    spots: list[Spot] = []
     others: set[str] = set()
     references = request.setting("previous_response_id", "conversation") is not None
     for nth, item in enumerate(request.entries):
-        kind = type_of(item)
+        kind, path = type_of(item), request.at(nth)
         references = references or kind == "item_reference"
         call_id = item.get("call_id") if isinstance(item, Mapping) else None
         if kind is None or not isinstance(call_id, str):
             continue
-        side = calls if kind in _CALLS else outputs if kind in OUTPUTS else None
-        if side is None:
+        half = (Half(call_id, path, f"{path}.call_id"),)
+        if kind in _CALLS:
+            spots.append(Spot(path, kind, calls=half))
+        elif kind in OUTPUTS:
+            spots.append(Spot(path, kind, results=half))
+        elif kind.endswith("_call"):
             # A function's output may answer a tool search that the client carried out.
-            if kind.endswith("_call"):
-                others.add(call_id)
-            continue
-        if call_id in side:
-            number = "OR-s1" if side is calls else "OR-s2"
-            what = f"call_id {call_id!r} stands in {request.at(side[call_id])} already"
-            found.add(number, f"{request.at(nth)}.call_id", what)
-        side.setdefault(call_id, nth)
-    for call_id, nth in calls.items():
-        if call_id not in outputs:
-            what = f"no output answers the call {call_id!r}"
-            found.add("OR-05", request.at(nth), what)
-        elif outputs[call_id] < nth:
-            what = f"the output of {call_id!r} stands before its call"
-            found.add("OR-s4", request.at(outputs[call_id]), what)
-    for call_id, nth in outputs.items():
-        if call_id not in calls and call_id not in others and not references:
-            found.add("OR-06", request.at(nth), f"no call has the call_id {call_id!r}")
-    _check_other_pairs(request, found)
-
-
-def _check_other_pairs(request: Request, found: Findings) -> None:
+            others.add(call_id)
+    check_pairs(spots, _PAIRS, found, elsewhere=lambda key: references or key in others)
     for call_kind, output_kind in OTHER_PAIRS.items():
-        ids: dict[str, set[str]] = {call_kind: set(), output_kind: set()}
-        places: dict[str, int] = {}
-        for nth, item in enumerate(request.entries):
-            if (kind := type_of(item)) in ids:
-                call_id = str(item.get("call_id"))
-                ids[kind].add(call_id)
-                places.setdefault(call_id, nth)
-        for call_id in ids[call_kind] ^ ids[output_kind]:
-            what = f"{call_kind} {call_id!r} and its output are not both there"
-            found.add("OR-s3", request.at(places[call_id]), what)
+        _check_other_pairs(request, call_kind, output_kind, found)
+
+
+def _check_other_pairs(
+    request: Request, call_kind: str, output_kind: str, found: Findings
+) -> None:
+    spots: list[Spot] = []
+    for nth, item in enumerate(request.entries):
+        kind = type_of(item)
+        if kind in (call_kind, output_kind):
+            half = (Half(str(item.get("call_id")), request.at(nth)),)
+            calls, results = (half, ()) if kind == call_kind else ((), half)
+            spots.append(Spot(request.at(nth), kind, calls, results))
+    lone = Said("OR-s3", f"{call_kind} {{id}} and its output are not both there")
+    rules = PairRules(reach="anywhere", each=True, unanswered=lone, unknown=lone)
+    check_pairs(spots, rules, found)
 
 
 def _check_reasoning(request: Request, found: Findings) -> None:
@@ -209,7 +216,7 @@ def profile(model: str | None = None) -> Profile:
         formats=("openai-responses",),
         list_key="input",
         rules=RULES,
-        policy=Policy(results="anywhere", pairs_reasoning_items=True),
+        policy=Policy(results="anywhere", pairs_reasoning=True),
         check=check,
         check_edit=check_edit,
         model=model,

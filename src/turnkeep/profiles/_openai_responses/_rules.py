@@ -32,8 +32,9 @@ RULES = by_number(
     Rule(
         "OR-04",
         "Assistant messages have the parts output_text and refusal, others input_text, "
-        "input_image and input_file; plain text is fine for every role.",
-        "Rename the type of the part, or send plain text.",
+        "input_image and input_file; plain text is fine for every role. Text parts "
+        "have a text.",
+        "Complete the part, rename its type, or send plain text.",
         error="Invalid value: 'input_text'. Supported values are: 'output_text' and "
         "'refusal'.",
         sources=(_SDK,),

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 import attrs
 
 from turnkeep.model import Block, Message, Role, Text, Thinking, freeze
-
-from .._base import Policy
+from turnkeep.model._layout import Layout
+from turnkeep.policy import Policy
 
 Action: TypeAlias = Literal[
     "dropped", "moved", "closed", "emptied", "merged", "added", "kept"
@@ -87,10 +87,14 @@ def _without_empty_arrays(message: Message, policy: Policy) -> Message:
     if "tool_calls" in refused and message.extra.get("tool_calls") == ():
         extra = {k: v for k, v in message.extra.items() if k != "tool_calls"}
         message = message.evolve(extra=freeze(extra))
-    if "content" in refused and len(message.tool_calls) == len(message.content) > 0:
-        # How an empty array beside calls was spelled is in the layout alone.
-        was_list = message.layout is not None and message.layout.endswith(":list")
-        message = message.evolve(layout=None) if was_list else message
+    only_calls = len(message.tool_calls) == len(message.content) > 0
+    # How an empty array beside calls was spelled is in the layout alone.
+    if (
+        "content" in refused
+        and only_calls
+        and Layout.read(message.layout).is_empty_list
+    ):
+        message = message.evolve(layout=None)
     return message
 
 

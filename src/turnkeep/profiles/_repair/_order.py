@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from turnkeep.index import BRIDGE_ANSWER
 from turnkeep.model import BRIDGE, Block, Message, Role, Text, mark
+from turnkeep.model._layout import Layout
+from turnkeep.policy import Policy
 
-from .._base import Policy
 from ._content import Change, Numbered
-
-_JOINED = re.compile(r"\+")
-_IN_BETWEEN = re.compile(r"\+\d")
-"""The formats' layout of text that shares an entry with results: `+`, and digits where
-the text does not stand behind all of them."""
 
 BRIDGE_START = mark(
     BRIDGE, "Earlier messages are not part of this conversation any more."
@@ -26,9 +21,12 @@ def bridge_gaps(numbered: Numbered, policy: Policy, changes: list[Change]) -> Nu
     """With the messages that the provider demands and the history lacks. Linear."""
     out: Numbered = []
     opens = True
+    lacks_user = policy.needs_user and not any(
+        message.role is Role.USER for _, message in numbered
+    )
     for index, message in numbered:
         before = out[-1][1] if out else None
-        if opens and _may_not_open(message, policy):
+        if opens and _may_not_open(message, policy, lacks_user=lacks_user):
             out.append((index, Message.user(BRIDGE_START, kind="bridge")))
             reason = "the list would start with the assistant's side"
             changes.append(Change("added", index, None, reason))
@@ -47,9 +45,11 @@ def bridge_gaps(numbered: Numbered, policy: Policy, changes: list[Change]) -> Nu
     return out
 
 
-def _may_not_open(message: Message, policy: Policy) -> bool:
+def _may_not_open(message: Message, policy: Policy, *, lacks_user: bool) -> bool:
     if message.role in (Role.USER, Role.SYSTEM):
         return False
+    if lacks_user:
+        return True
     if policy.opens_with == "no-call":
         return bool(message.tool_calls)
     return policy.opens_with == "user" and not (
@@ -87,8 +87,7 @@ def join_neighbours(
             policy.results == "after-run"
             and before.role is Role.TOOL_RESULT
             and message.role is Role.USER
-            and message.layout is not None
-            and _IN_BETWEEN.search(message.layout)
+            and Layout.read(message.layout).between
         ):
             reason = "its text stood before or between tool results"
             changes.append(Change("moved", index, message.id, reason))
@@ -109,7 +108,7 @@ def _respelled(
         return message
     if message.layout is None or before.layout is None:
         return message
-    if before.role is Role.TOOL_RESULT and _JOINED.search(message.layout):
+    if before.role is Role.TOOL_RESULT and Layout.read(message.layout).joined:
         return message
     reason = f"joined with the {before.role.value} message before it"
     changes.append(Change("merged", index, message.id, reason))

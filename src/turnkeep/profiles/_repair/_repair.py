@@ -80,7 +80,7 @@ def repair_messages(
     numbered = rejoin(messages, pieces)
     policy = profile.policy
     numbered = mend_contents(numbered, policy, changes)
-    if policy.pairs_reasoning_items:
+    if policy.pairs_reasoning:
         numbered = drop_lone_reasoning(numbered, changes)
     numbered = join_neighbours(numbered, policy, changes)
     numbered = bridge_gaps(numbered, policy, changes)
