@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from turnkeep.demands import NO_DEMANDS
+from turnkeep.policy import NO_DEMANDS
 
 import turnkeep
 from benchmarks._tools import alternate, exponent, openai_chat, promise

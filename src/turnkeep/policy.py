@@ -3,6 +3,8 @@
 Dropping whole steps keeps calls and results together; what is here are the other ways
 in which a hole, an edit or an empty text can make a list that its provider refuses.
 Profiles say which of them hold; planning, encoding and repairing heed them.
+
+Not public: it may change in any release.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Kept:
     tokens: int
     pruned: bool
     exact: bool
-    demands: Demands
+    demands: Policy
     sent: tuple[Message, ...]
 
     def message(self, index: int) -> Message:
