@@ -279,6 +279,11 @@ class CallIds:
             self._renamed[old] = f"call_{number}"
             number += 1
 
+    @property
+    def renames(self) -> bool:
+        """Whether any id is not written as it is."""
+        return bool(self._renamed)
+
     def write(self, call_id: str | None) -> str:
         """The id to write; a result that belongs to no call gets one that says so."""
         if call_id is None:

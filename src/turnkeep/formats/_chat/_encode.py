@@ -36,8 +36,6 @@ from ._dialect import Dialect
 from ._runs import ASSISTANT_SIDE, joined_run
 
 _PLAIN = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
-PIECEWISE = frozenset({"deepseek", "openai"})
-"""Formats whose requests are the entries of `encode_chat` and nothing else."""
 
 SHOWN_LATER = "[shown in the next user message]"
 """What stands in a tool result that has nothing but images, when those moved."""
