@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-Inside: TypeAlias = "tuple[tuple[str | int, ...], tuple[tuple[str | int, Inside], ...]]"
+Branches: TypeAlias = "tuple[tuple[str | int, Inside], ...]"
+Inside: TypeAlias = tuple[tuple[str | int, ...], Branches]
 """Where the containers in a container stand: the keys that lead down from one to the
 next as long as there is only one, and behind them the keys of several."""
 
@@ -22,9 +23,9 @@ def unshared(value: Any) -> Any:
     """A copy of a JSON value; other objects in it are shared. Linear in its size."""
     if type(value) not in _CONTAINERS:
         return value
-    made = value.copy()
-    _part(made, _inside(value))
-    return made
+    holder = [value]
+    _part(holder, ((0, _inside(value)),))
+    return holder[0]
 
 
 class Masters:
@@ -56,22 +57,21 @@ class Masters:
                 # In line what `_part` does: nearly every entry has one block.
                 holder: Any = entry
                 for key in inside[0]:
-                    child = holder[key] = holder[key].copy()
+                    holder[key] = child = holder[key].copy()
                     holder = child
                 if inside[1]:
-                    _part(holder, ((), inside[1]))
+                    _part(holder, inside[1])
         return made
 
 
-def _part(holder: Any, inside: Inside) -> None:
-    """Put copies in the place of all containers in *holder*."""
-    chain, branches = inside
-    for key in chain:
-        child = holder[key] = holder[key].copy()
-        holder = child
-    for key, deeper in branches:
-        child = holder[key] = holder[key].copy()
-        if deeper is not _NOTHING:
+def _part(holder: Any, branches: Branches) -> None:
+    """Put copies in the place of all containers that *branches* lead to."""
+    for key, (chain, deeper) in branches:
+        holder[key] = child = holder[key].copy()
+        for step in chain:
+            child[step] = below = child[step].copy()
+            child = below
+        if deeper:
             _part(child, deeper)
 
 

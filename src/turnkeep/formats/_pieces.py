@@ -158,7 +158,8 @@ class _Request:
         while lead < len(ordered) and ordered[lead].role is Role.SYSTEM:
             lead += 1
         beside = self.fmt.stands_beside
-        front, listed = list(ordered[:lead]), []
+        front = list(ordered[:lead])
+        listed: list[Message] = []
         for message in ordered[lead:]:
             is_beside = message.role is Role.SYSTEM and beside(message)
             (front if is_beside else listed).append(message)
