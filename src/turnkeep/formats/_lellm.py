@@ -36,11 +36,12 @@ from ._fields import (
     without_results,
 )
 from ._losses import opaque_losses
+from ._marker_lines import lined_content
 from ._record_losses import block_losses
 from ._records import RecordFormat
 from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
 from ._table import ANY, ARRAY, FLAG, OBJECT, TEXT, Field, Table
-from ._wire import put_marker, take_marker
+from ._wire import take_marker
 
 NAME = "lellm"
 
@@ -159,7 +160,7 @@ class Lellm(RecordFormat):
                 type="tool_result",
                 tool_call_id=result.tool_call_id or "",
                 is_error=result.is_error,
-                content=_write_blocks(put_marker(result), own=own),
+                content=_write_blocks(lined_content(result), own=own),
                 extra=extra,
             )
             entries.append(record)

@@ -31,6 +31,7 @@ from ._fields import (
     without_results,
 )
 from ._losses import opaque_losses
+from ._marker_lines import lined_text
 from ._record_losses import block_losses
 from ._records import RecordFormat
 from ._shape import MARKS, ResultText, frozen, json_type, kind_of_text
@@ -162,7 +163,7 @@ class Molo(RecordFormat):
             {
                 "ToolResult": _RESULT.write(
                     id=result.tool_call_id or "",
-                    content=_result_text(result),
+                    content=lined_text(result, plain_text(result.content)),
                     extra=extra,
                 )
             }
@@ -247,12 +248,6 @@ def _read_assistant(payload: Any, path: str) -> Message:
         extra=_ASSISTANT.rest(payload, path),
         layout=NAME,
     )
-
-
-def _result_text(result: ToolResult) -> str:
-    return ResultText(
-        plain_text(result.content), result.pending, result.interim, result.is_error
-    ).write()
 
 
 def _write_part(block: Block, message: Message) -> dict[str, Any] | None:

@@ -34,11 +34,12 @@ from ._fields import (
     write_time,
 )
 from ._losses import opaque_losses, thinking_losses
+from ._marker_lines import lined_content
 from ._record_losses import block_losses
 from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, frozen, kind_of_text
 from ._table import ANY, FLAG, NUMBER, OBJECT, TEXT, UTC_TIME, Field, Table
-from ._wire import put_marker, take_marker
+from ._wire import take_marker
 
 NAME = "multi-llm"
 """Also the key of a message's metadata that holds the attributes we have no field for:
@@ -275,7 +276,7 @@ def _write_block(
         case ToolResult():
             result = _RESULT.write(
                 tool_call_id=block.tool_call_id or "",
-                content=plain_text(put_marker(block)),
+                content=plain_text(lined_content(block)),
                 is_error=block.is_error,
                 extra=block.extra if own else EMPTY,
             )

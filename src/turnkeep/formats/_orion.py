@@ -25,11 +25,12 @@ from ._fields import (
     write_millis,
 )
 from ._losses import opaque_losses, thinking_losses
+from ._marker_lines import lined_content
 from ._record_losses import block_losses
 from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, kind_of_text
 from ._table import ARRAY, FLAG, MILLIS, NUMBER, OBJECT, TEXT, Field, Table
-from ._wire import put_marker, take_marker
+from ._wire import take_marker
 
 NAME = "orion"
 
@@ -218,7 +219,7 @@ def _read_result(result: dict[str, Any], path: str) -> ToolResult:
 
 def _write_result(result: ToolResult, *, own: bool) -> dict[str, Any]:
     # A pending result has its flag here; only interim ones need the line.
-    text = join_text(put_marker(result) if result.interim else result.content)
+    text = join_text(lined_content(result) if result.interim else result.content)
     made = _RESULT.write(
         tool_call_id=result.tool_call_id or "",
         tool_name=result.tool_name or "",

@@ -179,17 +179,6 @@ def take_marker(text: str) -> tuple[str, bool, bool]:
     return bare, marker == PENDING, marker == INTERIM
 
 
-def put_marker(result: ToolResult) -> tuple[Block, ...]:
-    """The content of a result, its first text marked where it is not final."""
-    if not (result.pending or result.interim):
-        return result.content
-    marker = PENDING if result.pending else INTERIM
-    if result.content and isinstance(first := result.content[0], Text):
-        marked = attrs.evolve(first, text=mark(marker, first.text))
-        return (marked, *result.content[1:])
-    return (Text(marker), *result.content)
-
-
 def object_arguments(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call as the object that these formats demand.
 

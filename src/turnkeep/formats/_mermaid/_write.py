@@ -24,7 +24,8 @@ from .._fields import (
     without_results,
     write_time,
 )
-from .._shape import ResultText, kind_of_text
+from .._marker_lines import lined_text
+from .._shape import kind_of_text
 from ._names import (
     CALL,
     CARRIED_FIELDS,
@@ -51,10 +52,8 @@ def write_message(message: Message) -> list[Any]:
     own = is_own(message, NAME)
     entries = []
     for result in message.tool_results:
-        text = ResultText(
-            plain_text(result.content), result.pending, result.interim, result.is_error
-        )
-        entry = _blank("Tool", text.write())
+        text = lined_text(result, plain_text(result.content))
+        entry = _blank("Tool", text)
         entry["tool_call_id"] = result.tool_call_id
         entry["tool_name"] = result.tool_name
         entry["images"], entry["image_numbers"] = write_images(result.content)

@@ -25,7 +25,7 @@ from turnkeep.model import (
 
 from .._base import is_own, layout_of, origin_of
 from .._chat._runs import ASSISTANT_SIDE, join_runs
-from .._shape import ResultText
+from .._marker_lines import lined_text
 from ._decode import NAME
 
 _ROLES = {
@@ -276,10 +276,8 @@ def _result(
     if detail:
         raw: dict[str, Any] = json.loads(detail)
         return raw
-    text = ResultText(
-        text_of(result.content), result.pending, result.interim, result.is_error
-    )
-    entry: dict[str, Any] = {"role": "tool", "content": text.write()}
+    text = lined_text(result, text_of(result.content))
+    entry: dict[str, Any] = {"role": "tool", "content": text}
     name = result.tool_name
     if name is None and _is_foreign(message):
         name = names.get(result.tool_call_id)

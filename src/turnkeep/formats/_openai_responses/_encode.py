@@ -21,8 +21,8 @@ from turnkeep.model import (
 )
 
 from .._base import is_own, layout_of, origin_of
-from .._chat._encode import flagged
 from .._ids import with_call_ids
+from .._marker_lines import lined_blocks
 from .._shape import json_text
 from ._items import CALLS, OUTPUT_OF, OUTPUTS, call_id_key
 from ._parts import NAME, encode_part
@@ -156,7 +156,7 @@ def _output(
     item = {"type": kind, call_id_key(kind): result.tool_call_id}
     blocks = list(result.content)
     if not result.final or result.is_error:
-        blocks = flagged(result, blocks)
+        blocks = lined_blocks(result, blocks)
     detail = layout_of(message, NAME)
     if not blocks and not is_foreign(message) and detail == "":
         return item
