@@ -15,13 +15,13 @@ from typing import Any
 import attrs
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
-from turnkeep.policy import NO_DEMANDS
 
 import turnkeep
 from benchmarks._tools import alternate, exponent, openai_chat, promise
 from turnkeep.api._job import Job
 from turnkeep.engine import make_plan
 from turnkeep.index import History
+from turnkeep.policy import NO_DEMANDS
 from turnkeep.profiles import check_request
 
 MODELS = {

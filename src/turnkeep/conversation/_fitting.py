@@ -14,7 +14,7 @@ from turnkeep.engine import Memory, Terms, make_plan
 from turnkeep.engine._order import Placement
 from turnkeep.engine._quick import Base, Cut, Outcome, cut_of, quick_plan
 from turnkeep.errors import Held
-from turnkeep.formats._shelf import Shelf
+from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
@@ -65,7 +65,8 @@ class Fitter:
         self, ledger: Ledger, desk: CallDesk, lock: RLock | None = None
     ) -> None:
         """Nothing cut yet; windows are read under *lock*."""
-        self.stage = Stage(ledger, desk, RLock() if lock is None else lock, Shelf())
+        lock = RLock() if lock is None else lock
+        self.stage = Stage(ledger, desk, lock, Pieces())
         self.ledger = ledger
         self.desk = desk
         self.pace = Pace()
@@ -162,7 +163,8 @@ class Fitter:
         trigger = self._trigger(limits)
         made: Source | None = self._quick(limits, ask, trigger)
         if made is None:
-            made = Planned(self._plan(limits, ask, trigger), self.policy(ask)[1])
+            plan, demands = self._plan(limits, ask, trigger), self.policy(ask)[1]
+            made = Planned(plan, demands, self.stage.pieces)
         self._learn(made, limits)
         return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -10,8 +11,8 @@ import attrs
 
 from turnkeep.engine import left_out
 from turnkeep.engine._order import Order, arrange, runs_of
-from turnkeep.engine._quick import Outcome, indexes_from
-from turnkeep.formats._shelf import Shelf
+from turnkeep.engine._quick import Cut, Outcome, indexes_from
+from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
@@ -27,11 +28,12 @@ from ._desk import CallDesk
 class Planned:
     """A window that the engine planned."""
 
-    __slots__ = ("demands", "plan")
+    __slots__ = ("_pieces", "demands", "plan")
 
-    def __init__(self, plan: Plan, demands: Policy) -> None:
+    def __init__(self, plan: Plan, demands: Policy, pieces: Pieces) -> None:
         self.plan = plan
         self.demands = demands
+        self._pieces = pieces
 
     @property
     def tokens(self) -> int:
@@ -51,9 +53,10 @@ class Planned:
     def messages(self) -> list[Message] | None:
         return None
 
-    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
-        del name, messages
-        return None
+    def request(
+        self, name: str, messages: Sequence[Message], tools: Any
+    ) -> dict[str, Any] | None:
+        return self._pieces.request(name, messages, tools, self.demands)
 
 
 @attrs.frozen(eq=False)
@@ -67,7 +70,7 @@ class Stage:
     ledger: Ledger
     desk: CallDesk
     lock: RLock
-    shelf: Shelf
+    pieces: Pieces
 
 
 class Scene(Past):
@@ -81,10 +84,10 @@ class Scene(Past):
         "_ask",
         "_cut",
         "_inserted",
+        "_key",
         "_limits",
         "_policy",
         "_revision",
-        "_shelved",
         "_stage",
         "_total",
         "_version",
@@ -111,7 +114,7 @@ class Scene(Past):
         self._limits = limits
         self._policy, self.demands = setting
         self._inserted = inserted
-        self._shelved = False
+        self._key: tuple[Cut, int] | None = None
         self._total = len(ledger.messages)
         self._revision = ledger.revision
         self._version = ledger.version
@@ -188,14 +191,20 @@ class Scene(Past):
         with stage.lock:
             if not self._is_plain:
                 return None
-            self._shelved = True
-            return stage.shelf.messages(self._ledger, self._cut, self._total)
+            ledger = self._ledger
+            if not ledger.grouping.late:
+                self._key = self._cut, self._version
+            indexes = partial(indexes_from, ledger, self._cut, self._total)
+            return stage.pieces.messages(
+                ledger.messages, self._total, self._key, indexes
+            )
 
-    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
+    def request(
+        self, name: str, messages: Sequence[Message], tools: Any
+    ) -> dict[str, Any] | None:
         """The window's *messages* encoded, if that can be done piece by piece."""
-        if not self._shelved:
-            return None
-        return self._stage.shelf.entries(name, messages, (self._cut, self._version))
+        pieces = self._stage.pieces
+        return pieces.request(name, messages, tools, self.demands, self._key)
 
     def order(self) -> tuple[Order, tuple[int, ...]]:
         with self._stage.lock:

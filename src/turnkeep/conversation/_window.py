@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import attrs
 
-from turnkeep.formats._chat._open import request
 from turnkeep.formats._sending import request_of
 from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
@@ -48,8 +47,10 @@ class Source(Protocol):
         """The window's messages, where little is to be done for them."""
         ...
 
-    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
-        """The same encoded, where little is to be done for that."""
+    def request(
+        self, name: str, messages: Sequence[Message], tools: Any
+    ) -> dict[str, Any] | None:
+        """The same as a request body, where little is to be done for that."""
         ...
 
 
@@ -72,9 +73,11 @@ class Kept:
         """The window's messages."""
         return list(self.sent)
 
-    def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
-        """Nothing: they are encoded when they are asked for."""
-        del name, messages
+    def request(
+        self, name: str, messages: Sequence[Message], tools: Any
+    ) -> dict[str, Any] | None:
+        """Nothing: it is encoded when it is asked for."""
+        del name, messages, tools
         return None
 
 
@@ -146,9 +149,10 @@ class Window:
     def encode(self, format: str | None = None) -> dict[str, Any]:  # noqa: A002
         """A request body in the provider's shape, tools included.
 
-        System text that the provider does not take in its place goes to the front. The
-        entries may be changed, for example marked for the prompt cache; what stands
-        inside `tools` and `tool_calls` may be shared with later requests.
+        System text that the provider does not take in its place goes to the front. All
+        of it may be changed, for example marked for the prompt cache: nothing is shared
+        with later requests. Behind the last window of the same conversation it costs
+        what is new, and a copy of each entry.
 
         Raises:
             ValueError: *format* is not the one that the window was planned for; its
@@ -160,12 +164,11 @@ class Window:
                 f"fit(format={format!r}) for one in that format"
             )
             raise ValueError(msg)
-        messages, demands = self.messages, self._source.demands
-        if not (demands.system_first or demands.system_between):
-            entries = self._source.entries(self.format, messages)
-            if entries is not None:
-                return request(entries, self.tools)
-        return request_of(self.format, messages, self.tools, demands)
+        source, messages = self._source, self.messages
+        known = source.request(self.format, messages, self.tools)
+        if known is not None:
+            return known
+        return request_of(self.format, messages, self.tools, source.demands)
 
     def __reduce__(self) -> tuple[Callable[..., Window], tuple[Any, ...]]:
         """What it says, worked out: it crosses processes without its conversation."""

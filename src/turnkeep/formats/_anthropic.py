@@ -23,12 +23,13 @@ from ._claude._decode import NAME, decode_text, is_plain, plain_texts
 from ._claude._messages import (
     ROLES,
     MessageWriter,
+    block_ids,
     block_losses,
     decode_message,
     wire_role,
 )
-from ._ids import with_call_ids
-from ._joins import shares_entry
+from ._ids import lacks_id, with_call_ids
+from ._joins import change_sides, shares_entry
 from ._shape import MARKS, as_array, as_object, sample
 from ._wire import need, rest, weave
 
@@ -63,6 +64,7 @@ class Anthropic:
     """
 
     name = NAME
+    list_key = "messages"
 
     def open(self, value: Any) -> Envelope:
         """A list of messages, or a request body with `messages` and `system`."""
@@ -155,6 +157,24 @@ class Anthropic:
                 joinable = foreign and is_results
             before = message
         return entries
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        return change_sides(before, after)
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`; only the leading ones do."""
+        del message
+        return False
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`; none where ids are missing or renamed."""
+        del earlier
+        if any(map(lacks_id, messages)) or block_ids(messages).renames:
+            return None
+        return self.encode(messages)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """Text, or a list of text blocks, as one system message."""

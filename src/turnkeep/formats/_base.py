@@ -174,6 +174,39 @@ class Sketching(Protocol):
         ...
 
 
+@runtime_checkable
+class Piecewise(Format, Protocol):
+    """A format whose list can be written piece by piece.
+
+    Encoding pieces one after the other gives what encoding all of it gives, wherever
+    `stands_apart` lets it be parted.
+    """
+
+    list_key: str
+    """Where the list stands in a request body."""
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """Whether neighbours are written the same together as each on its own."""
+        ...
+
+    def stands_beside(self, message: Message) -> bool:
+        """Whether a system message stands beside the list, wherever it was said."""
+        ...
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """The entries of *messages*; none where they depend on more than that.
+
+        Args:
+            messages:
+                Some that follow each other, parted from the others at seams.
+            earlier:
+                All that stand before them in the list.
+        """
+        ...
+
+
 def decode_entries(envelope: Envelope, fmt: Format) -> Iterator[Message]:
     """The messages of the entries, one after the other; errors say which entry it was.
 

@@ -10,7 +10,6 @@ import attrs
 
 from turnkeep.errors import FormatError
 from turnkeep.model import (
-    DISPLAY_KINDS,
     EMPTY,
     Block,
     FrozenDict,
@@ -69,17 +68,6 @@ def optional(entry: dict[str, Any], key: str, kind: type[T], path: str) -> T | N
     return None if value is None else checked(value, key, kind, f"{path}.{key}")
 
 
-def defaulted(entry: dict[str, Any], key: str, default: T, path: str) -> T:
-    """The value of *key*, *default* where it is absent; null is not allowed.
-
-    Raises:
-        FormatError: It is of another type than *default*.
-    """
-    if key not in entry:
-        return default
-    return checked(entry[key], key, type(default), f"{path}.{key}")
-
-
 def checked(value: Any, what: str, kind: type[T], path: str) -> T:
     """*value*, which must be of that *kind*; a boolean is no number.
 
@@ -128,12 +116,15 @@ def with_others(
 
 
 def call_of(
-    call_id: str | None, name: str, arguments: Any, extra: FrozenDict = EMPTY
+    id: str | None,  # noqa: A002 - as the tables of fields have it
+    name: str,
+    arguments: Any,
+    extra: FrozenDict = EMPTY,
 ) -> ToolCall:
     """A call whose *arguments* arrived as a JSON value, which may be a string."""
     if isinstance(arguments, str):
-        return ToolCall(call_id, name, compact(arguments), extra=extra)
-    return ToolCall(call_id, name, arguments, extra=extra)
+        return ToolCall(id, name, compact(arguments), extra=extra)
+    return ToolCall(id, name, arguments, extra=extra)
 
 
 def bare_text(message: Message) -> str | None:
@@ -174,21 +165,6 @@ def without_results(message: Message) -> Sequence[Block]:
     if not message.tool_results:
         return message.content
     return [block for block in message.content if not isinstance(block, ToolResult)]
-
-
-def to_store(messages: Iterable[Message]) -> list[Message]:
-    """*messages* without those only for people, in formats that would send them."""
-    return [m for m in messages if m.kind not in DISPLAY_KINDS]
-
-
-def display_losses(message: Message) -> list[str]:
-    """What to say of a message that `to_store` leaves out."""
-    return ["a message only for people"] if message.kind in DISPLAY_KINDS else []
-
-
-def everywhere(_message: Message) -> bool:
-    """Every message concerns these formats: all of them link results by id."""
-    return True
 
 
 def with_tool_names(messages: Iterable[Message], own: str) -> list[Message]:

@@ -66,6 +66,32 @@ def lacks_id(message: Message) -> bool:
     return False
 
 
+def calls_before(
+    messages: Sequence[Message], earlier: Sequence[Message]
+) -> dict[str, ToolCall]:
+    """By id, the calls in *earlier* that results in *messages* answer: the newest each.
+
+    Costs *messages*, and of *earlier* what has to be looked at to find those calls.
+    """
+    called: set[str | None] = {None}
+    wanted: set[str | None] = set()
+    for message in messages:
+        for block in message.content:
+            if isinstance(block, ToolCall):
+                called.add(block.id)
+            elif isinstance(block, ToolResult) and block.tool_call_id not in called:
+                wanted.add(block.tool_call_id)
+    found: dict[str, ToolCall] = {}
+    for message in reversed(earlier) if wanted else ():
+        for block in reversed(message.content):
+            if isinstance(block, ToolCall) and block.id in wanted:
+                wanted.discard(block.id)
+                found[block.id] = block  # type: ignore[index] # no call without id
+        if not wanted:
+            break
+    return found
+
+
 class _Naming:
     def __init__(self, taken: set[str | None]) -> None:
         self.taken = taken

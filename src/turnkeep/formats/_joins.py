@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnkeep.model import FrozenDict, Message, Role
+from turnkeep.model import FrozenDict, Message, Role, Text, ToolCall, ToolResult
 from turnkeep.model._layout import NO_LAYOUT, Layout
 
 _MODEL = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
@@ -45,7 +45,7 @@ def joins_foreign(
     same_side = (
         (before.role in side and message.role in side)
         or (before.role in _MODEL and message.role in _MODEL)
-        or (_answers(before) and _answers(message))
+        or (answers(before) and answers(message))
     )
     return same_side and (
         Layout.of(before.layout, name) is NO_LAYOUT
@@ -53,5 +53,29 @@ def joins_foreign(
     )
 
 
-def _answers(message: Message) -> bool:
+def change_sides(before: Message, after: Message) -> bool:
+    """Whether the side changes between neighbours: nothing is joined across that.
+
+    Only of messages that surely say something: what is written as nothing lets its own
+    neighbours meet.
+    """
+    return _side(before) != _side(after) and _says(before) and _says(after)
+
+
+def _side(message: Message) -> str:
+    if message.role in _MODEL:
+        return "model"
+    return "user" if message.role in _USERS else "system"
+
+
+def _says(message: Message) -> bool:
+    return any(
+        type(block) in (ToolCall, ToolResult)
+        or (type(block) is Text and bool(block.text.strip()))
+        for block in message.content
+    )
+
+
+def answers(message: Message) -> bool:
+    """Whether results stand in a message of the user's side."""
     return message.role in _USERS and bool(message.tool_results)

@@ -26,29 +26,22 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Match, is_own
-from ._chat._open import match_entries
+from ._base import is_own
 from ._fields import (
     bare_text,
     call_of,
     checked,
-    display_losses,
-    everywhere,
-    optional,
-    others,
     plain_text,
     required,
-    to_store,
-    with_others,
     without_results,
 )
-from ._ids import with_call_ids
-from ._losses import host_losses, key_losses, opaque_losses
-from ._seed_format import SeedFormat
-from ._seed_losses import block_losses, field_losses
+from ._losses import opaque_losses
+from ._marker_lines import lined_content
+from ._record_losses import block_losses
+from ._records import RecordFormat
 from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
-from ._spelling import recall, remember
-from ._wire import put_marker, take_marker
+from ._table import ANY, ARRAY, FLAG, OBJECT, TEXT, Field, Table
+from ._wire import take_marker
 
 NAME = "lellm"
 
@@ -66,17 +59,26 @@ _WIRE_ROLES = {
     Role.TOOL_CALL: "assistant",
     Role.TOOL_RESULT: "user",
 }
-_MESSAGE = frozenset({"type", "content"})
-_RESULT = frozenset({"type", "content", "tool_call_id", "is_error"})
-_BLOCKS: dict[str, frozenset[str]] = {
-    "text": frozenset({"type", "text"}),
-    "thinking": frozenset({"type", "thinking", "redacted"}),
-    "image": frozenset({"type", "source"}),
-    "tool_call": frozenset({"type", "id", "name", "arguments"}),
-}
+_MESSAGE = Table(Field("type", TEXT), Field("content", ARRAY))
+_RESULT = Table(
+    Field("type", TEXT),
+    Field("tool_call_id", TEXT),
+    Field("is_error", FLAG),
+    Field("content", ARRAY),
+)
+_TEXT = Table(Field("type", TEXT), Field("text", TEXT))
+_THINKING = Table(
+    Field("type", TEXT), Field("thinking", TEXT), Field("redacted", TEXT, None)
+)
+_IMAGE = Table(Field("type", TEXT), Field("source", OBJECT))
+_SOURCE = Table(Field("data", TEXT), Field("media_type", TEXT))
+_CALL = Table(
+    Field("type", TEXT), Field("id", TEXT), Field("name", TEXT), Field("arguments", ANY)
+)
+_BLOCKS = {"text": _TEXT, "thinking": _THINKING, "image": _IMAGE, "tool_call": _CALL}
 
 
-class Lellm(SeedFormat):
+class Lellm(RecordFormat):
     """lellm-core: internally tagged messages, all content in blocks.
 
     Unset `redacted` text is written as null; an unset `cache_control` is left out.
@@ -84,29 +86,11 @@ class Lellm(SeedFormat):
     """
 
     name = NAME
+    lacks = frozenset({"kind"})
 
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
-
-    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
-        """See `Format.decode`."""
-        if (quick := _read_short(entry, path)) is not None:
-            return (quick,)
-        return (remember(_read(entry, path), entry, NAME, _write),)
-
-    def encode(self, messages: Sequence[Message]) -> list[Any]:
-        """See `Format.encode`."""
-        sent = with_call_ids(to_store(messages), everywhere)
-        return [e for m in sent for e in recall(m, NAME, _read, _write)]
-
-    def losses(self, message: Message) -> list[str]:
-        """See `Format.losses`."""
+    def lost_content(self, message: Message) -> list[str]:
+        """See `RecordFormat.lost_content`."""
         lost = [
-            *display_losses(message),
-            *host_losses(message),
-            *field_losses(message, {"kind"}),
-            *key_losses(message, NAME),
             *opaque_losses(message, NAME),
             *block_losses(message, images=True),
         ]
@@ -114,59 +98,77 @@ class Lellm(SeedFormat):
             lost.append("the seal of reasoning")
         return lost
 
+    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+        """See `RecordFormat.judge`."""
+        tag = entry.get("type")
+        if not isinstance(tag, str) or tag not in _ROLES:
+            return 0, "no tag of lellm"
+        if not isinstance(entry.get("content"), list):
+            return 0, "no list of blocks"
+        if "role" in entry:
+            return 0, "a role beside the tag"
+        return 4, f"the tag {tag!r} on a list of blocks"
 
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    tag = entry.get("type")
-    if not isinstance(tag, str) or tag not in _ROLES:
-        return 0, "no tag of lellm"
-    if not isinstance(entry.get("content"), list):
-        return 0, "no list of blocks"
-    if "role" in entry:
-        return 0, "a role beside the tag"
-    return 4, f"the tag {tag!r} on a list of blocks"
+    def read_short(self, entry: Any, path: str) -> Message | None:
+        """See `RecordFormat.read_short`."""
+        del path
+        if type(entry) is not dict or len(entry) != 2:
+            return None
+        tag, blocks = entry.get("type"), entry.get("content")
+        if type(blocks) is not list or len(blocks) != 1 or tag not in _TAGS:
+            return None
+        block = blocks[0]
+        if type(block) is not dict or len(block) != 2 or block.get("type") != "text":
+            return None
+        text = block.get("text")
+        if type(text) is not str or text.startswith(MARKS):
+            return None
+        return trusted_message(_ROLES[tag], (trusted_text(text),), layout=NAME)
 
+    def read(self, entry: Any, path: str) -> Message:
+        """See `RecordFormat.read`."""
+        checked(entry, "a message", dict, path)
+        tag = required(entry, "type", str, path)
+        role = _ROLES.get(tag)
+        if role is None:
+            reason = f"unknown message {tag!r} (expected {', '.join(_ROLES)})"
+            raise FormatError(reason, f"{path}.type")
+        table = _RESULT if role is Role.TOOL_RESULT else _MESSAGE
+        found = table.read(entry, "a message", path)
+        blocks = [
+            _read_block(part, f"{path}.content[{nth}]")
+            for nth, part in enumerate(found["content"])
+        ]
+        extra = table.rest(entry, path)
+        if role is Role.TOOL_RESULT:
+            call_id, is_error = found["tool_call_id"], found["is_error"]
+            result = _as_result(blocks, call_id, is_error=is_error)
+            return trusted_message(role, (result,), extra=extra, layout=NAME)
+        kind = kind_of_text(plain_text(blocks[:1]))
+        return trusted_message(role, tuple(blocks), kind=kind, extra=extra, layout=NAME)
 
-def _read_short(entry: Any, _path: str) -> Message | None:
-    """The message of an entry that is one text in today's spelling; none for others."""
-    if type(entry) is not dict or len(entry) != 2:
-        return None
-    tag, blocks = entry.get("type"), entry.get("content")
-    if type(blocks) is not list or len(blocks) != 1 or tag not in _TAGS:
-        return None
-    block = blocks[0]
-    if type(block) is not dict or len(block) != 2 or block.get("type") != "text":
-        return None
-    text = block.get("text")
-    if type(text) is not str or text.startswith(MARKS):
-        return None
-    return trusted_message(_ROLES[tag], (trusted_text(text),), layout=NAME)
-
-
-def _read(entry: Any, path: str) -> Message:
-    checked(entry, "a message", dict, path)
-    tag = required(entry, "type", str, path)
-    role = _ROLES.get(tag)
-    if role is None:
-        reason = f"unknown message {tag!r} (expected {', '.join(_ROLES)})"
-        raise FormatError(reason, f"{path}.type")
-    where = f"{path}.content"
-    parts = required(entry, "content", list, path)
-    blocks = [_read_block(part, f"{where}[{n}]") for n, part in enumerate(parts)]
-    if role is Role.TOOL_RESULT:
-        result = _as_result(
-            blocks,
-            required(entry, "tool_call_id", str, path),
-            is_error=required(entry, "is_error", bool, path),
-        )
-        extra = others(entry, _RESULT, path)
-        return trusted_message(role, (result,), extra=extra, layout=NAME)
-    return trusted_message(
-        role,
-        tuple(blocks),
-        kind=kind_of_text(plain_text(blocks[:1])),
-        extra=others(entry, _MESSAGE, path),
-        layout=NAME,
-    )
+    def write(self, message: Message) -> list[Any]:
+        """See `RecordFormat.write`."""
+        if (said := bare_text(message)) is not None:
+            tag = _WIRE_ROLES[message.role]
+            return [{"type": tag, "content": [{"type": "text", "text": said}]}]
+        own = is_own(message, NAME)
+        extra = message.extra if own else EMPTY
+        entries: list[Any] = []
+        for result in message.tool_results:
+            record = _RESULT.write(
+                type="tool_result",
+                tool_call_id=result.tool_call_id or "",
+                is_error=result.is_error,
+                content=_write_blocks(lined_content(result), own=own),
+                extra=extra,
+            )
+            entries.append(record)
+        rest = without_results(message)
+        if rest or not entries:
+            tag, content = _WIRE_ROLES[message.role], _write_blocks(rest, own=own)
+            entries.append(_MESSAGE.write(type=tag, content=content, extra=extra))
+        return entries
 
 
 def _as_result(blocks: list[Block], call_id: str, *, is_error: bool) -> ToolResult:
@@ -186,59 +188,26 @@ def _read_block(block: Any, path: str) -> Block:
     tag = required(block, "type", str, path)
     if tag not in _BLOCKS:
         return Opaque(frozen(block, path), NAME)
-    extra = others(block, _BLOCKS[tag], path)
+    table = _BLOCKS[tag]
+    found, extra = table.read(block, "a content block", path), table.rest(block, path)
     match tag:
         case "text":
-            return Text(required(block, "text", str, path), extra=extra)
+            return Text(found["text"], extra=extra)
         case "thinking":
-            text = required(block, "thinking", str, path)
-            redacted = optional(block, "redacted", str, path)
-            return Thinking(text, data=redacted, extra=extra)
+            return Thinking(found["thinking"], data=found["redacted"], extra=extra)
         case "image":
-            return _read_image(block, extra, path)
+            return _read_image(found["source"], extra, path)
         case _:
-            if "arguments" not in block:
-                reason = "'arguments' is missing (it may be any JSON value)"
-                raise FormatError(reason, path)
-            return call_of(
-                required(block, "id", str, path),
-                required(block, "name", str, path),
-                frozen(block["arguments"], f"{path}.arguments"),
-                extra,
-            )
+            return call_of(found["id"], found["name"], found["arguments"], extra)
 
 
-def _read_image(block: dict[str, Any], extra: FrozenDict, path: str) -> Image:
+def _read_image(source: dict[str, Any], extra: FrozenDict, path: str) -> Image:
     where = f"{path}.source"
-    source = required(block, "source", dict, path)
-    data = required(source, "data", str, where)
-    check_base64(data, f"{where}.data")
-    if rest := others(source, {"data", "media_type"}, where):
+    found = _SOURCE.read(source, "source", where)
+    check_base64(found["data"], f"{where}.data")
+    if rest := _SOURCE.rest(source, where):
         extra = frozen({**extra, "source": rest}, path)
-    return Image(data, required(source, "media_type", str, where), extra=extra)
-
-
-def _write(message: Message) -> list[Any]:
-    if (said := bare_text(message)) is not None:
-        tag = _WIRE_ROLES[message.role]
-        return [{"type": tag, "content": [{"type": "text", "text": said}]}]
-    own = is_own(message, NAME)
-    extra = message.extra if own else EMPTY
-    entries: list[Any] = []
-    for result in message.tool_results:
-        entry = {
-            "type": "tool_result",
-            "tool_call_id": result.tool_call_id or "",
-            "is_error": result.is_error,
-            "content": _write_blocks(put_marker(result), own=own),
-        }
-        entries.append(with_others(entry, extra))
-    rest = without_results(message)
-    if rest or not entries:
-        tag = _WIRE_ROLES[message.role]
-        entry = {"type": tag, "content": _write_blocks(rest, own=own)}
-        entries.append(with_others(entry, extra))
-    return entries
+    return Image(found["data"], found["media_type"], extra=extra)
 
 
 def _write_blocks(blocks: Sequence[Block], *, own: bool) -> list[Any]:
@@ -246,25 +215,33 @@ def _write_blocks(blocks: Sequence[Block], *, own: bool) -> list[Any]:
 
 
 def _write_block(block: Block, *, own: bool) -> dict[str, Any] | None:
-    made: dict[str, Any]
+    extra = EMPTY if isinstance(block, Opaque) or not own else block.extra
     match block:
         case Text():
-            made = {"type": "text", "text": block.text}
+            return _TEXT.write(type="text", text=block.text, extra=extra)
         case Json():
-            made = {"type": "text", "text": compact(block.value)}
+            return _TEXT.write(type="text", text=compact(block.value), extra=extra)
         case Thinking():
-            made = {"type": "thinking", "thinking": block.text, "redacted": block.data}
+            return _THINKING.write(
+                type="thinking", thinking=block.text, redacted=block.data, extra=extra
+            )
         case Image(data=str()):
-            source = {"data": block.data, "media_type": block.media_type or ""}
-            made = {"type": "image", "source": source}
-            if own and isinstance(rest := block.extra.get("source"), dict):
-                source |= thaw(rest)
+            rest = extra.get("source")
+            source = _SOURCE.write(
+                data=block.data,
+                media_type=block.media_type or "",
+                extra=rest if isinstance(rest, FrozenDict) else EMPTY,
+            )
+            return _IMAGE.write(type="image", source=source, extra=extra)
         case ToolCall():
-            arguments = thaw(block.arguments)
-            made = {"type": "tool_call", "id": block.id, "name": block.name}
-            made["arguments"] = arguments
+            return _CALL.write(
+                type="tool_call",
+                id=block.id,
+                name=block.name,
+                arguments=block.arguments,
+                extra=extra,
+            )
         case Opaque(format="lellm"):
             return dict(thaw(block.value))
         case _:
             return None
-    return with_others(made, block.extra if own else EMPTY)

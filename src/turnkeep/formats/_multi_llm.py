@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from turnkeep.errors import FormatError
@@ -19,35 +18,28 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Match, is_own
-from ._chat._open import match_entries
+from ._base import is_own
 from ._fields import (
     CARRIED,
     bare_text,
-    call_of,
     carried,
     carry,
     checked,
-    display_losses,
-    everywhere,
     is_unset,
     only_key,
-    optional,
     others,
     plain_text,
     read_time,
-    required,
-    to_store,
     with_others,
     write_time,
 )
-from ._ids import with_call_ids
-from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
-from ._seed_format import SeedFormat
-from ._seed_losses import block_losses
+from ._losses import opaque_losses, thinking_losses
+from ._marker_lines import lined_content
+from ._record_losses import block_losses
+from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, frozen, kind_of_text
-from ._spelling import recall, remember
-from ._wire import put_marker, take_marker
+from ._table import ANY, FLAG, NUMBER, OBJECT, TEXT, UTC_TIME, Field, Table
+from ._wire import take_marker
 
 NAME = "multi-llm"
 """Also the key of a message's metadata that holds the attributes we have no field for:
@@ -65,20 +57,34 @@ _ROLES = {
 _WIRE_ROLES = {role: name for name, role in _ROLES.items()} | {
     Role.TOOL_CALL: "Assistant"
 }
-_KNOWN = frozenset({"role", "content", "attributes", "timestamp"})
-_ATTRIBUTES: dict[str, Any] = {
+_MESSAGE = Table(
+    Field("role", TEXT),
+    Field("content", ANY),
+    Field("attributes", OBJECT),
+    Field("timestamp", UTC_TIME),
+)
+_ATTRIBUTES = Table(
+    Field("priority", NUMBER),
+    Field("cacheable", FLAG),
+    Field("cache_type", TEXT, None),
+    Field("cache_key", TEXT, None),
+    Field("category", TEXT),
+    Field("metadata", OBJECT),
+)
+_HINTS: dict[str, Any] = {
     "cacheable": False,
     "cache_type": None,
     "cache_key": None,
     "category": "Current",
 }
-"""The attributes that go into the metadata, with their defaults."""
+"""The attributes that go into the metadata, with what they usually are."""
 
-_CALL = frozenset({"id", "name", "arguments"})
-_RESULT = frozenset({"tool_call_id", "content", "is_error"})
+_RESULT = Table(
+    Field("tool_call_id", TEXT), Field("content", TEXT), Field("is_error", FLAG)
+)
 
 
-class MultiLlm(SeedFormat):
+class MultiLlm(RecordFormat):
     """multi-llm: one text, value, call or result per message, with attributes.
 
     Priorities are kept and never reorder anything; cache hints and category stand in
@@ -87,29 +93,11 @@ class MultiLlm(SeedFormat):
     """
 
     name = NAME
+    carries = frozenset({"pinned", "timestamp", "priority", "metadata"})
 
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
-
-    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
-        """See `Format.decode`."""
-        if (quick := _read_short(entry, path)) is not None:
-            return (quick,)
-        return (remember(_read(entry, path), entry, NAME, _write),)
-
-    def encode(self, messages: Sequence[Message]) -> list[Any]:
-        """See `Format.encode`. A message of several parts becomes several."""
-        sent = with_call_ids(to_store(messages), everywhere)
-        return [e for m in sent for e in recall(m, NAME, _read, _write)]
-
-    def losses(self, message: Message) -> list[str]:
-        """See `Format.losses`."""
-        carries = frozenset({"pinned", "timestamp", "priority", "metadata"})
+    def lost_content(self, message: Message) -> list[str]:
+        """See `RecordFormat.lost_content`; the priority too where it does not fit."""
         lost = [
-            *display_losses(message),
-            *host_losses(message, carries),
-            *key_losses(message, NAME),
             *opaque_losses(message, NAME),
             *thinking_losses(message, carries_text=False),
             *block_losses(message, images=False),
@@ -118,84 +106,107 @@ class MultiLlm(SeedFormat):
             lost.append(f"the priority {message.priority} (0 to 255 fit)")
         return lost
 
+    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+        """See `RecordFormat.judge`."""
+        role = entry.get("role")
+        if not isinstance(role, str) or role not in _ROLES:
+            return 0, f"no role of multi-llm: {role!r}"
+        if not isinstance(entry.get("attributes"), dict):
+            return 0, "no attributes"
+        return 5, "a role with attributes"
 
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    role = entry.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        return 0, f"no role of multi-llm: {role!r}"
-    if not isinstance(entry.get("attributes"), dict):
-        return 0, "no attributes"
-    return 5, "a role with attributes"
+    def read_short(self, entry: Any, path: str) -> Message | None:
+        """See `RecordFormat.read_short`."""
+        if type(entry) is not dict or len(entry) != 4:
+            return None
+        content, attributes = entry.get("content"), entry.get("attributes")
+        name, spelled = entry.get("role"), entry.get("timestamp")
+        if (
+            type(content) is not dict
+            or len(content) != 1
+            or type(attributes) is not dict
+            or len(attributes) != 6
+            or type(name) is not str
+            or name not in _ROLES
+            or type(spelled) is not str
+        ):
+            return None
+        text, priority = content.get("Text"), attributes.get("priority")
+        if (
+            type(text) is not str
+            or text.startswith(MARKS)
+            or type(priority) is not int
+            or not 0 <= priority <= 255
+            or attributes.get("cacheable") is not False
+            or attributes.get("cache_type", "") is not None
+            or attributes.get("cache_key", "") is not None
+            or attributes.get("category") != "Current"
+            or attributes.get("metadata") != {}
+        ):
+            return None
+        when = read_time(spelled, f"{path}.timestamp")
+        if write_time(when, utc=True) != spelled:
+            return None
+        return trusted_message(
+            _ROLES[name],
+            (trusted_text(text),),
+            timestamp=when,
+            priority=None if priority == DEFAULT_PRIORITY else priority,
+            layout=NAME,
+        )
 
+    def read(self, entry: Any, path: str) -> Message:
+        """See `RecordFormat.read`."""
+        found = _MESSAGE.read(entry, "a message", path)
+        role = _ROLES.get(found["role"])
+        if role is None:
+            reason = f"unknown role {found['role']!r} (expected {', '.join(_ROLES)})"
+            raise FormatError(reason, f"{path}.role")
+        block = _read_content(entry["content"], f"{path}.content")
+        fields = _read_attributes(found["attributes"], f"{path}.attributes")
+        fields.setdefault("kind", kind_of_text(plain_text([block])))
+        return trusted_message(
+            role,
+            (block,),
+            timestamp=found["timestamp"],
+            extra=_MESSAGE.rest(entry, path),
+            layout=NAME,
+            **fields,
+        )
 
-def _read_short(entry: Any, path: str) -> Message | None:
-    """The message of an entry that is one text in today's spelling; none for others.
-
-    Its attributes are the defaults, save the priority.
-    """
-    if type(entry) is not dict or len(entry) != 4:
-        return None
-    content, attributes = entry.get("content"), entry.get("attributes")
-    name, spelled = entry.get("role"), entry.get("timestamp")
-    if (
-        type(content) is not dict
-        or len(content) != 1
-        or type(attributes) is not dict
-        or len(attributes) != 6
-        or type(name) is not str
-        or name not in _ROLES
-        or type(spelled) is not str
-    ):
-        return None
-    text, priority = content.get("Text"), attributes.get("priority")
-    if (
-        type(text) is not str
-        or text.startswith(MARKS)
-        or type(priority) is not int
-        or not 0 <= priority <= 255
-        or attributes.get("cacheable") is not False
-        or attributes.get("cache_type", "") is not None
-        or attributes.get("cache_key", "") is not None
-        or attributes.get("category") != "Current"
-        or attributes.get("metadata") != {}
-    ):
-        return None
-    when = read_time(spelled, f"{path}.timestamp")
-    if write_time(when, utc=True) != spelled:
-        return None
-    return trusted_message(
-        _ROLES[name],
-        (trusted_text(text),),
-        timestamp=when,
-        priority=None if priority == DEFAULT_PRIORITY else priority,
-        layout=NAME,
-    )
-
-
-def _read(entry: Any, path: str) -> Message:
-    checked(entry, "a message", dict, path)
-    name = required(entry, "role", str, path)
-    role = _ROLES.get(name)
-    if role is None:
-        reason = f"unknown role {name!r} (expected {', '.join(_ROLES)})"
-        raise FormatError(reason, f"{path}.role")
-    if "content" not in entry:
-        reason = "'content' is missing (it must be an object with one key, its tag)"
-        raise FormatError(reason, path)
-    block = _read_content(entry["content"], f"{path}.content")
-    if "timestamp" not in entry:
-        reason = "'timestamp' is missing (it must be an RFC 3339 time)"
-        raise FormatError(reason, path)
-    fields = _read_attributes(entry, path)
-    fields.setdefault("kind", kind_of_text(plain_text([block])))
-    return trusted_message(
-        role,
-        (block,),
-        timestamp=read_time(entry["timestamp"], f"{path}.timestamp"),
-        extra=others(entry, _KNOWN, path),
-        layout=NAME,
-        **fields,
-    )
+    def write(self, message: Message) -> list[Any]:
+        """See `RecordFormat.write`."""
+        if (said := bare_text(message)) is not None and is_unset(message):
+            priority = (
+                DEFAULT_PRIORITY if message.priority is None else message.priority
+            )
+            return [
+                {
+                    "role": _WIRE_ROLES[message.role],
+                    "content": {"Text": said},
+                    "attributes": {
+                        "priority": min(max(priority, 0), 255),
+                        **_HINTS,
+                        "metadata": {},
+                    },
+                    "timestamp": write_time(message.timestamp, utc=True),
+                }
+            ]
+        own = is_own(message, NAME)
+        blocks = [made for b in message.content if (made := _write_block(b, own=own))]
+        name = _WIRE_ROLES[message.role]
+        parts = blocks or [(name, {"Text": ""})]
+        entries = []
+        for nth, (forced, content) in enumerate(parts):
+            record = _MESSAGE.write(
+                role=forced or name,
+                content=content,
+                attributes=_write_attributes(message, nth, len(parts)),
+                timestamp=message.timestamp,
+                extra=message.extra if own else EMPTY,
+            )
+            entries.append(record)
+        return entries
 
 
 def _read_content(content: Any, path: str) -> Block:
@@ -208,53 +219,36 @@ def _read_content(content: Any, path: str) -> Block:
         case "Json":
             return Json(frozen(payload, where))
         case "ToolCall":
-            checked(payload, "ToolCall", dict, where)
-            if "arguments" not in payload:
-                reason = "'arguments' is missing (it may be any JSON value)"
-                raise FormatError(reason, where)
-            return call_of(
-                required(payload, "id", str, where),
-                required(payload, "name", str, where),
-                frozen(payload["arguments"], f"{where}.arguments"),
-                others(payload, _CALL, where),
-            )
+            return read_call(payload, "ToolCall", where)
         case "ToolResult":
-            checked(payload, "ToolResult", dict, where)
-            said = take_marker(required(payload, "content", str, where))
-            text, pending, interim = said
+            found = _RESULT.read(payload, "ToolResult", where)
+            text, pending, interim = take_marker(found["content"])
             return ToolResult(
-                required(payload, "tool_call_id", str, where),
+                found["tool_call_id"],
                 text,
-                is_error=required(payload, "is_error", bool, where),
+                is_error=found["is_error"],
                 pending=pending,
                 interim=interim,
-                extra=others(payload, _RESULT, where),
+                extra=_RESULT.rest(payload, where),
             )
         case _:
             # The crate's enum is open: later versions have more kinds of content.
             return Opaque(frozen(content, path), NAME)
 
 
-def _read_attributes(entry: dict[str, Any], path: str) -> dict[str, Any]:
+def _read_attributes(attributes: dict[str, Any], where: str) -> dict[str, Any]:
     """The fields of the message that its attributes say."""
-    where = f"{path}.attributes"
-    attributes = required(entry, "attributes", dict, path)
-    priority = required(attributes, "priority", int, where)
+    found = _ATTRIBUTES.read(attributes, "attributes", where)
+    priority = found["priority"]
     if not 0 <= priority <= 255:
         reason = f"priority must be 0 to 255, got {priority}"
         raise FormatError(reason, f"{where}.priority")
-    found = {
-        "cacheable": required(attributes, "cacheable", bool, where),
-        "cache_type": optional(attributes, "cache_type", str, where),
-        "cache_key": optional(attributes, "cache_key", str, where),
-        "category": required(attributes, "category", str, where),
-    }
     ours: dict[str, Any] = {
-        key: value for key, value in found.items() if value != _ATTRIBUTES[key]
+        key: found[key] for key, usual in _HINTS.items() if found[key] != usual
     }
-    if rest := others(attributes, {*_ATTRIBUTES, "priority", "metadata"}, where):
+    if rest := _ATTRIBUTES.rest(attributes, where):
         ours["extra"] = rest
-    host = required(attributes, "metadata", dict, where)
+    host = found["metadata"]
     place = f"{where}.metadata.{CARRIED}"
     fields = carried(host.get(CARRIED), place)
     metadata = others(host, {CARRIED}, f"{where}.metadata")
@@ -268,37 +262,6 @@ def _read_attributes(entry: dict[str, Any], path: str) -> dict[str, Any]:
     return {"metadata": metadata, **fields}
 
 
-def _write(message: Message) -> list[Any]:
-    if (said := bare_text(message)) is not None and is_unset(message):
-        priority = DEFAULT_PRIORITY if message.priority is None else message.priority
-        return [
-            {
-                "role": _WIRE_ROLES[message.role],
-                "content": {"Text": said},
-                "attributes": {
-                    "priority": min(max(priority, 0), 255),
-                    **_ATTRIBUTES,
-                    "metadata": {},
-                },
-                "timestamp": write_time(message.timestamp, utc=True),
-            }
-        ]
-    own = is_own(message, NAME)
-    blocks = [made for b in message.content if (made := _write_block(b, own=own))]
-    name = _WIRE_ROLES[message.role]
-    parts = blocks or [(name, {"Text": ""})]
-    entries = []
-    for nth, (forced, content) in enumerate(parts):
-        entry = {
-            "role": forced or name,
-            "content": content,
-            "attributes": _write_attributes(message, nth, len(parts)),
-            "timestamp": write_time(message.timestamp, utc=True),
-        }
-        entries.append(with_others(entry, message.extra if own else EMPTY))
-    return entries
-
-
 def _write_block(
     block: Block, *, own: bool
 ) -> tuple[str | None, dict[str, Any]] | None:
@@ -309,18 +272,15 @@ def _write_block(
         case Json():
             return None, {"Json": thaw(block.value)}
         case ToolCall():
-            call = {"id": block.id or "", "name": block.name}
-            call["arguments"] = thaw(block.arguments)
-            extra = block.extra if own else EMPTY
-            return "Assistant", {"ToolCall": with_others(call, extra)}
+            return "Assistant", {"ToolCall": write_call(block, own=own)}
         case ToolResult():
-            result: dict[str, Any] = {
-                "tool_call_id": block.tool_call_id or "",
-                "content": plain_text(put_marker(block)),
-                "is_error": block.is_error,
-            }
-            extra = block.extra if own else EMPTY
-            return "Tool", {"ToolResult": with_others(result, extra)}
+            result = _RESULT.write(
+                tool_call_id=block.tool_call_id or "",
+                content=plain_text(lined_content(block)),
+                is_error=block.is_error,
+                extra=block.extra if own else EMPTY,
+            )
+            return "Tool", {"ToolResult": result}
         case Opaque(format="multi-llm"):
             return None, dict(thaw(block.value))
         case _:
@@ -345,9 +305,10 @@ def _write_attributes(message: Message, nth: int, total: int) -> dict[str, Any]:
     if extra:
         metadata[CARRIED] = extra
     priority = DEFAULT_PRIORITY if message.priority is None else message.priority
-    made: dict[str, Any] = {"priority": min(max(priority, 0), 255)}
-    for key, default in _ATTRIBUTES.items():
-        made[key] = ours.get(key, default)
-    made["metadata"] = metadata
+    made = _ATTRIBUTES.write(
+        priority=min(max(priority, 0), 255),
+        metadata=metadata,
+        **{key: ours.get(key, usual) for key, usual in _HINTS.items()},
+    )
     rest = ours.get("extra")
     return with_others(made, rest if isinstance(rest, dict) else EMPTY)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnkeep.formats import get_format
+from turnkeep.formats._copies import unshared
 from turnkeep.formats._neighbours import join_all, joiner_of
 from turnkeep.model import Message, Role
 from turnkeep.policy import Policy
@@ -19,10 +20,11 @@ def request_of(
 ) -> dict[str, Any]:
     """A request body of format *name*, as its provider takes it. Linear.
 
-    System text that may not stand where it is goes to the front, in its order.
+    System text that may not stand where it is goes to the front, in its order. Nothing
+    in it is shared with *tools*.
     """
-    ordered = _order(messages, demands)
-    body = get_format(name).encode_request(ordered, tools)
+    ordered = order(messages, demands)
+    body = get_format(name).encode_request(ordered, unshared(tools))
     join = joiner_of(name)
     if join is not None:
         for key in _LISTS:
@@ -31,7 +33,8 @@ def request_of(
     return body
 
 
-def _order(messages: Sequence[Message], demands: Policy) -> Sequence[Message]:
+def order(messages: Sequence[Message], demands: Policy) -> Sequence[Message]:
+    """*messages* with the system text in front that may not stand where it is."""
     if not demands.system_first and not demands.system_between:
         return messages
     lead = 0

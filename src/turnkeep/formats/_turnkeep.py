@@ -38,6 +38,7 @@ class Turnkeep:
     """
 
     name = _NAME
+    list_key = "messages"
 
     def open(self, value: Any) -> Envelope:
         """A list of our messages, or a document of any schema version.
@@ -81,6 +82,23 @@ class Turnkeep:
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""
         return [_encode(message) for message in messages]
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        del before, after
+        return True
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`."""
+        del message
+        return False
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`."""
+        del earlier
+        return self.encode(messages)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """See `Format.decode_system`."""

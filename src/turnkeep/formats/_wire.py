@@ -9,8 +9,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-import attrs
-
 from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
@@ -96,17 +94,6 @@ def take_marker(text: str) -> tuple[str, bool, bool]:
     if mark(marker, bare) != text:
         bare = text
     return bare, marker == PENDING, marker == INTERIM
-
-
-def put_marker(result: ToolResult) -> tuple[Block, ...]:
-    """The content of a result, its first text marked where it is not final."""
-    if not (result.pending or result.interim):
-        return result.content
-    marker = PENDING if result.pending else INTERIM
-    if result.content and isinstance(first := result.content[0], Text):
-        marked = attrs.evolve(first, text=mark(marker, first.text))
-        return (marked, *result.content[1:])
-    return (Text(marker), *result.content)
 
 
 def object_arguments(call: ToolCall) -> dict[str, Any]:
@@ -197,6 +184,11 @@ class CallIds:
                 number += 1
             self._renamed[old] = f"call_{number}"
             number += 1
+
+    @property
+    def renames(self) -> bool:
+        """Whether any id is not written as it is."""
+        return bool(self._renamed)
 
     def write(self, call_id: str | None) -> str:
         """The id to write; a result that belongs to no call gets one that says so."""

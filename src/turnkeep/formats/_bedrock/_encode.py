@@ -24,11 +24,12 @@ from turnkeep.model import (
     thaw,
 )
 
+from .._marker_lines import lined_content
 from .._shape import (
     compact,
     split_data_url,
 )
-from .._wire import CallIds, object_arguments, put_marker
+from .._wire import CallIds, object_arguments
 from ._decode import BYTES, DOCUMENTS, MEMBERS, NAME, PACKED, SUCCESS, unpack
 
 _FORMATS: Final = {media_type: name for name, media_type in DOCUMENTS.items()}
@@ -149,7 +150,7 @@ class BlockWriter:
         self, block: ToolResult, code: int, codes: Iterator[str]
     ) -> dict[str, Any]:
         content: list[dict[str, Any]] = []
-        for nested in put_marker(block):
+        for nested in lined_content(block):
             if isinstance(nested, Json):
                 content.append(self._json(nested, codes))
             elif (entry := self._block(nested, codes)) is not None:

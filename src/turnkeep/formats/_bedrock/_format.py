@@ -25,8 +25,8 @@ from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
 from .._base import Envelope, Match, is_own, origin_of
 from .._body import open_body
-from .._ids import with_call_ids
-from .._joins import joins_foreign, shares_entry
+from .._ids import lacks_id, with_call_ids
+from .._joins import change_sides, joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from .._shape import MARKS, as_array, as_object, sample
 from .._split import split_results
@@ -63,6 +63,7 @@ class Bedrock:
     """
 
     name = NAME
+    list_key = "messages"
 
     def open(self, value: Any) -> Envelope:
         """A list of messages, or a request body with `system` and `toolConfig`."""
@@ -124,7 +125,7 @@ class Bedrock:
         came from the wire.
         """
         messages = with_call_ids(messages, _everywhere)
-        ids = CallIds(messages, frozenset({NAME}), _LEGAL_ID)
+        ids = _ids_of(messages)
         exact = BlockWriter(ids, own=True, exact=True, signed=True)
         entries: list[Any] = []
         before: Message | None = None
@@ -164,6 +165,23 @@ class Bedrock:
             before = message
             unjoined = layout is not NO_LAYOUT
         return entries
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        return change_sides(before, after)
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`."""
+        return _is_foreign_system(message)
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`; none where ids are missing or renamed."""
+        del earlier
+        if any(map(lacks_id, messages)) or _ids_of(messages).renames:
+            return None
+        return self.encode(messages)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """A list of system blocks as one system message."""
@@ -217,6 +235,10 @@ class Bedrock:
                 if not inline and not url.startswith(("s3://", "data:")):
                     lost.append("an image or file that is not inline and not in S3")
         return lost
+
+
+def _ids_of(messages: Sequence[Message]) -> CallIds:
+    return CallIds(messages, frozenset({NAME}), _LEGAL_ID)
 
 
 def _is_foreign_system(message: Message) -> bool:

@@ -31,13 +31,12 @@ from turnkeep.model import (
 
 from .._base import is_own, layout_of
 from .._ids import with_call_ids
-from .._shape import ResultText, compact, json_text
+from .._marker_lines import lined_blocks
+from .._shape import compact, json_text
 from ._dialect import Dialect
 from ._runs import ASSISTANT_SIDE, joined_run
 
 _PLAIN = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
-PIECEWISE = frozenset({"deepseek", "openai"})
-"""Formats whose requests are the entries of `encode_chat` and nothing else."""
 
 SHOWN_LATER = "[shown in the next user message]"
 """What stands in a tool result that has nothing but images, when those moved."""
@@ -244,7 +243,7 @@ class _Writer:
         if self.is_foreign(message):
             blocks = self._move_pictures(result, blocks)
         if not result.final or result.is_error:
-            blocks = flagged(result, blocks)
+            blocks = lined_blocks(result, blocks)
         entry: dict[str, Any] = {"role": "tool"}
         if result.tool_call_id is not None:
             entry["tool_call_id"] = result.tool_call_id
@@ -346,17 +345,3 @@ def _is_picture(block: Block) -> bool:
     if isinstance(block, Document):
         return block.text is None
     return isinstance(block, Image)
-
-
-def flagged(result: ToolResult, blocks: list[Block]) -> list[Block]:
-    """*blocks* with the lines that say what *result* is."""
-    first = blocks[0] if blocks else Text("")
-    rest = blocks[1:]
-    if isinstance(first, Json):
-        first = Text(json_text(first.value))
-    elif not isinstance(first, Text):
-        first, rest = Text(""), blocks
-    text = ResultText(
-        first.text, result.pending, result.interim, result.is_error
-    ).write()
-    return [Text(text, extra=first.extra), *rest]

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 from turnkeep.model import Message
 
 from .._base import Envelope, Sketch
+from .._ids import lacks_id
 from ._columns import sketch_chat
 from ._decode import decode_chat
 from ._dialect import Dialect
-from ._encode import encode_chat
+from ._encode import encode_chat, encode_linked, stands_apart
 from ._open import chat_losses, open_list, request, system_messages, to_send
 
 
@@ -20,6 +21,7 @@ class ChatFormat:
 
     name: ClassVar[str]
     dialect: ClassVar[Dialect]
+    list_key: ClassVar[str] = "messages"
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
@@ -46,6 +48,24 @@ class ChatFormat:
     ) -> dict[str, Any]:
         """See `Format.encode_request`."""
         return request(self.encode(to_send(messages)), tools)
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        return stands_apart(before, after)
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`."""
+        del message
+        return False
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`; none for calls without ids."""
+        del earlier
+        if any(map(lacks_id, messages)):
+            return None
+        return encode_linked(messages, self.dialect)
 
     def losses(self, message: Message) -> list[str]:
         """See `Format.losses`."""

@@ -22,11 +22,12 @@ from turnkeep.model import (
     thaw,
 )
 
+from .._marker_lines import lined_content
 from .._shape import (
     compact,
     split_data_url,
 )
-from .._wire import CallIds, object_arguments, put_marker
+from .._wire import CallIds, object_arguments
 from ._decode import AS_LIST, AS_NULL, NAME, SAYS_FALSE, is_plain
 
 _NO_CODES: Final[Iterator[str]] = iter("")
@@ -166,7 +167,7 @@ class BlockWriter:
             "type": "tool_result",
             "tool_use_id": self.ids.write(block.tool_call_id),
         }
-        content = put_marker(block)
+        content = lined_content(block)
         if is_plain(content) and not code & AS_LIST:
             entry["content"] = content[0].text  # type: ignore[union-attr]
         elif content:

@@ -106,6 +106,11 @@ def decode_message(
     return (trusted_message(role, content, kind=kind, layout=layout, **fields),)
 
 
+def block_ids(messages: Sequence[Message]) -> CallIds:
+    """The ids to write for the calls in *messages*."""
+    return CallIds(messages, _ID_OWNERS, LEGAL_ID)
+
+
 class MessageWriter:
     """Writes the content of messages of any origin; see `BlockWriter`.
 
@@ -116,7 +121,7 @@ class MessageWriter:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         """See the class."""
-        self._ids = CallIds(messages, _ID_OWNERS, LEGAL_ID)
+        self._ids = block_ids(messages)
         exact = self._exact = BlockWriter(self._ids, own=True, exact=True, signed=True)
         self.exact = exact.write
         """Writes the blocks of an unedited message whose blocks have one spelling."""

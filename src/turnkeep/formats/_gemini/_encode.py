@@ -23,8 +23,9 @@ from turnkeep.model import (
     thaw,
 )
 
+from .._marker_lines import lined_content
 from .._shape import compact, split_data_url
-from .._wire import object_arguments, put_marker
+from .._wire import object_arguments
 from ._decode import BARE, DATA, INNER, NAME, SIGNATURES, SIGNED, SNAKE
 
 _SNAKES: Final = {
@@ -143,7 +144,7 @@ class PartWriter:
         inner["name"] = name
         more = self._inner(block.extra, "functionResponse")
         text_key = more.pop("response", None)
-        content = put_marker(block)
+        content = lined_content(block)
         said = [b for b in content if isinstance(b, (Text, Json))]
         shown = [b for b in content if not isinstance(b, (Text, Json))]
         if said or block.is_error or not code & BARE:

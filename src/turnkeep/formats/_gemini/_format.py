@@ -25,7 +25,8 @@ from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
 from .._base import Envelope, Match, is_own
 from .._body import open_body
-from .._joins import joins_foreign, shares_entry
+from .._ids import calls_before
+from .._joins import answers, change_sides, joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
 from .._shape import MARKS, as_array, as_object, json_type, sample
 from .._split import split_results
@@ -74,6 +75,7 @@ class Gemini:
     """
 
     name = NAME
+    list_key = "contents"
 
     def open(self, value: Any) -> Envelope:
         """A list of contents, or a body with `contents` and `systemInstruction`."""
@@ -213,6 +215,23 @@ class Gemini:
             before = message
             unjoined = layout is not NO_LAYOUT
         return entries
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        return not answers(after) and change_sides(before, after)
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`; all do (GE-02)."""
+        del message
+        return True
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`; none for late results."""
+        if calls_before(messages, earlier):
+            return None
+        return self.encode(messages)
 
     def decode_system(
         self, system: Any, path: str = "$.systemInstruction"

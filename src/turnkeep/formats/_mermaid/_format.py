@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from turnkeep.model import (
@@ -8,26 +7,16 @@ from turnkeep.model import (
     Thinking,
 )
 
-from .._base import Envelope, Match, origin_of
-from .._body import open_body
-from .._chat._open import match_entries
-from .._fields import (
-    with_tool_names,
-)
-from .._losses import host_losses, key_losses, opaque_losses
-from .._seed_format import SeedFormat
-from .._seed_losses import block_losses
-from .._spelling import recall, remember
-from ._names import (
-    NAME,
-    ROLES,
-    SEALED,
-)
+from .._base import origin_of
+from .._losses import opaque_losses
+from .._record_losses import block_losses
+from .._records import RecordFormat
+from ._names import NAME, ROLES, SEALED
 from ._read import read_message, read_short
 from ._write import write_message
 
 
-class Mermaid(SeedFormat):
+class Mermaid(RecordFormat):
     """mermaid-cli: flat messages, unset fields written as null.
 
     Unknown roles are read as system messages and unknown kinds kept, both with their
@@ -38,34 +27,28 @@ class Mermaid(SeedFormat):
     """
 
     name = NAME
+    model_keys = ("model", "model_name")
+    carries = frozenset({"pinned", "timestamp", "priority", "metadata"})
+    # The crate leaves what is only for people out by itself.
+    keeps_shown = True
+    demands_ids = False
+    names_tools = True
 
-    def open(self, value: Any) -> Envelope:
-        """A list of messages, or a session with `messages` and `model_name`."""
-        return open_body(
-            value, "messages", system=("system",), model=("model", "model_name")
-        )
+    def read_short(self, entry: Any, path: str) -> Message | None:
+        """See `RecordFormat.read_short`."""
+        return read_short(entry, path)
 
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
+    def read(self, entry: Any, path: str) -> Message:
+        """See `RecordFormat.read`."""
+        return read_message(entry, path)
 
-    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
-        """See `Format.decode`."""
-        if (quick := read_short(entry, path)) is not None:
-            return (quick,)
-        return (remember(read_message(entry, path), entry, NAME, write_message),)
+    def write(self, message: Message) -> list[Any]:
+        """See `RecordFormat.write`."""
+        return write_message(message)
 
-    def encode(self, messages: Sequence[Message]) -> list[Any]:
-        """See `Format.encode`. Run summaries stay: the crate leaves them out itself."""
-        sent = with_tool_names(messages, NAME)
-        return [e for m in sent for e in recall(m, NAME, read_message, write_message)]
-
-    def losses(self, message: Message) -> list[str]:
-        """See `Format.losses`."""
-        carries = frozenset({"pinned", "timestamp", "priority", "metadata"})
+    def lost_content(self, message: Message) -> list[str]:
+        """See `RecordFormat.lost_content`."""
         lost = [
-            *host_losses(message, carries),
-            *key_losses(message, NAME),
             *opaque_losses(message, NAME),
             *block_losses(message, images=True, files=True),
         ]
@@ -76,18 +59,18 @@ class Mermaid(SeedFormat):
                     lost.append("the seal or ciphertext of reasoning")
         return lost
 
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    if not isinstance(entry.get("role"), str) or not isinstance(
-        entry.get("content"), str
-    ):
-        return 0, "no role and text"
-    if not isinstance(entry.get("timestamp"), str):
-        return 0, "no time stamp as text"
-    if entry["role"] in ROLES:
-        return 4, f"the role {entry['role']!r} with a time stamp"
-    # Unknown roles can be read, but say nothing.
-    marks = {"provider_continuation", "image_numbers", "actions"}
-    if marks <= entry.keys():
-        return 4, "the fields of a Mermaid message"
-    return 0, f"no role of Mermaid: {entry['role']!r}"
+    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+        """See `RecordFormat.judge`."""
+        if not isinstance(entry.get("role"), str) or not isinstance(
+            entry.get("content"), str
+        ):
+            return 0, "no role and text"
+        if not isinstance(entry.get("timestamp"), str):
+            return 0, "no time stamp as text"
+        if entry["role"] in ROLES:
+            return 4, f"the role {entry['role']!r} with a time stamp"
+        # Unknown roles can be read, but say nothing.
+        marks = {"provider_continuation", "image_numbers", "actions"}
+        if marks <= entry.keys():
+            return 4, "the fields of a Mermaid message"
+        return 0, f"no role of Mermaid: {entry['role']!r}"

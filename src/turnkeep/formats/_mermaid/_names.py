@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from turnkeep.model import Role
 
+from .._table import ANY, ARRAY, OBJECT, TEXT, TIME, Field, Table
+
 NAME = "mermaid"
 """Also the key of a message's metadata that holds what we have no field for.
 
@@ -18,23 +20,23 @@ ROLES = {
 WIRE_ROLES = {role: name for name, role in ROLES.items()} | {
     Role.TOOL_CALL: "Assistant"
 }
-KNOWN = frozenset(
-    {
-        "role",
-        "content",
-        "timestamp",
-        "kind",
-        "metadata",
-        "actions",
-        "thinking",
-        "images",
-        "image_numbers",
-        "tool_calls",
-        "tool_call_id",
-        "tool_name",
-        "provider_continuation",
-    }
+MESSAGE = Table(
+    Field("role", TEXT),
+    Field("content", TEXT),
+    Field("timestamp", TIME),
+    Field("kind", TEXT, "normal"),
+    Field("metadata", ANY, None),
+    Field("actions", ARRAY, []),
+    Field("thinking", TEXT, None),
+    Field("images", ARRAY, None),
+    Field("image_numbers", ARRAY, None),
+    Field("tool_calls", ARRAY, None),
+    Field("tool_call_id", TEXT, None),
+    Field("tool_name", TEXT, None),
+    Field("provider_continuation", OBJECT, None),
 )
+CALL = Table(Field("id", TEXT, None), Field("function", OBJECT))
+FUNCTION = Table(Field("name", TEXT), Field("arguments", ANY))
 CARRIED_FIELDS = ("id", "token_count", "pinned", "pin_scope", "kind", "priority")
 KINDS = frozenset(
     {

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
     Block,
@@ -22,8 +21,6 @@ from .._fields import (
     call_of,
     carried,
     checked,
-    defaulted,
-    optional,
     others,
     read_time,
     required,
@@ -32,8 +29,10 @@ from .._fields import (
 )
 from .._shape import MARKS, ResultText, frozen, kind_of_text
 from ._names import (
+    CALL,
     CARRIED_FIELDS,
-    KNOWN,
+    FUNCTION,
+    MESSAGE,
     NAME,
     ROLES,
 )
@@ -59,7 +58,7 @@ _NULLS = (None,) * len(_UNSET)
 
 def read_short(entry: Any, path: str) -> Message | None:
     """The message of an entry that is one text in today's spelling; none for others."""
-    if type(entry) is not dict or len(entry) != len(KNOWN):
+    if type(entry) is not dict or len(entry) != len(MESSAGE.keys):
         return None
     name, text, spelled = (
         entry.get("role"),
@@ -73,7 +72,7 @@ def read_short(entry: Any, path: str) -> Message | None:
         or not text
         or name not in _SPEAKERS
         or text.startswith(MARKS)
-        or not KNOWN.issuperset(entry)
+        or not MESSAGE.keys.issuperset(entry)
         or entry["kind"] != "normal"
         or entry["actions"] != []
         or _nulls(entry) != _NULLS
@@ -92,54 +91,45 @@ def read_message(entry: Any, path: str) -> Message:
     Raises:
         FormatError: With the path of the offending value below *path*.
     """
-    checked(entry, "a message", dict, path)
-    wire_role = required(entry, "role", str, path)
-    role = ROLES.get(wire_role, Role.SYSTEM)
-    ours: dict[str, Any] = {} if wire_role in ROLES else {"role": wire_role}
-    text = required(entry, "content", str, path)
-    if "timestamp" not in entry:
-        reason = "'timestamp' is missing (it must be an RFC 3339 time)"
-        raise FormatError(reason, path)
+    found = MESSAGE.read(entry, "a message", path)
+    role, text = ROLES.get(found["role"], Role.SYSTEM), found["content"]
+    ours: dict[str, Any] = {} if found["role"] in ROLES else {"role": found["role"]}
     images, numbers = read_images(entry, path)
     if numbers is not None:
         ours["image_numbers"] = numbers
-    if actions := _read_actions(entry, path):
+    if actions := _read_actions(found["actions"], path):
         ours["actions"] = actions
     fields = _read_metadata(entry, ours, path)
-    kind = defaulted(entry, "kind", "normal", path)
-    native = None if kind == "normal" else kind
+    native = None if found["kind"] == "normal" else found["kind"]
     fields.setdefault("kind", kind_of_text(text) or native)
     said: tuple[Block, ...]
     if role is Role.TOOL_RESULT:
-        said = (_read_result(entry, text, images, path),)
+        said = (_read_result(found, images),)
     else:
         said = (*text_blocks(text), *images)
     return trusted_message(
         role,
-        (*_read_thinking(entry, path), *said, *_read_calls(entry, path)),
-        timestamp=read_time(entry["timestamp"], f"{path}.timestamp"),
-        extra=others(entry, KNOWN, path),
+        (*_read_thinking(found, path), *said, *_read_calls(found, path)),
+        timestamp=found["timestamp"],
+        extra=MESSAGE.rest(entry, path),
         layout=NAME,
         **fields,
     )
 
 
-def _read_result(
-    entry: dict[str, Any], text: str, images: Sequence[Block], path: str
-) -> ToolResult:
-    said = ResultText.read(text)
+def _read_result(found: dict[str, Any], images: Sequence[Block]) -> ToolResult:
+    said = ResultText.read(found["content"])
     return ToolResult(
-        optional(entry, "tool_call_id", str, path),
+        found["tool_call_id"],
         (*text_blocks(said.text), *images),
         is_error=said.is_error,
         pending=said.pending,
         interim=said.interim,
-        tool_name=optional(entry, "tool_name", str, path),
+        tool_name=found["tool_name"],
     )
 
 
-def _read_actions(entry: dict[str, Any], path: str) -> list[Any]:
-    actions = defaulted(entry, "actions", list[Any](), path)
+def _read_actions(actions: list[Any], path: str) -> list[Any]:
     for nth, action in enumerate(actions):
         where = f"{path}.actions[{nth}]"
         required(checked(action, "an action", dict, where), "action_type", str, where)
@@ -166,9 +156,8 @@ def _read_metadata(
     return {"metadata": metadata, **fields}
 
 
-def _read_thinking(entry: dict[str, Any], path: str) -> list[Block]:
-    text = optional(entry, "thinking", str, path)
-    continuation = optional(entry, "provider_continuation", dict, path)
+def _read_thinking(found: dict[str, Any], path: str) -> list[Block]:
+    text, continuation = found["thinking"], found["provider_continuation"]
     if continuation is None:
         return [] if text is None else [Thinking(text)]
     where = f"{path}.provider_continuation"
@@ -181,25 +170,14 @@ def _read_thinking(entry: dict[str, Any], path: str) -> list[Block]:
     return blocks
 
 
-def _read_calls(entry: dict[str, Any], path: str) -> list[Block]:
+def _read_calls(found: dict[str, Any], path: str) -> list[Block]:
     calls: list[Block] = []
-    for nth, call in enumerate(optional(entry, "tool_calls", list, path) or ()):
+    for nth, record in enumerate(found["tool_calls"] or ()):
         where = f"{path}.tool_calls[{nth}]"
-        checked(call, "a tool call", dict, where)
-        function = required(call, "function", dict, where)
-        if "arguments" not in function:
-            reason = "'arguments' is missing (it may be any JSON value)"
-            raise FormatError(reason, f"{where}.function")
-        extra = others(call, {"id", "function"}, where)
-        inner = others(function, {"name", "arguments"}, f"{where}.function")
-        if inner:
+        call = CALL.read(record, "a tool call", where)
+        function = FUNCTION.read(call["function"], "function", f"{where}.function")
+        extra = CALL.rest(record, where)
+        if inner := FUNCTION.rest(call["function"], f"{where}.function"):
             extra = frozen({**extra, "function": inner}, where)
-        calls.append(
-            call_of(
-                optional(call, "id", str, where),
-                required(function, "name", str, f"{where}.function"),
-                frozen(function["arguments"], f"{where}.function.arguments"),
-                extra,
-            )
-        )
+        calls.append(call_of(call["id"], **function, extra=extra))
     return calls

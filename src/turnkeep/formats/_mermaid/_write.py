@@ -4,6 +4,7 @@ from typing import Any
 
 from turnkeep.model import (
     EMPTY,
+    FrozenDict,
     Message,
     Opaque,
     Role,
@@ -23,11 +24,14 @@ from .._fields import (
     without_results,
     write_time,
 )
-from .._shape import ResultText, kind_of_text
+from .._marker_lines import lined_text
+from .._shape import kind_of_text
 from ._names import (
+    CALL,
     CARRIED_FIELDS,
+    FUNCTION,
     KINDS,
-    KNOWN,
+    MESSAGE,
     NAME,
     SEALED,
     WIRE_ROLES,
@@ -48,10 +52,8 @@ def write_message(message: Message) -> list[Any]:
     own = is_own(message, NAME)
     entries = []
     for result in message.tool_results:
-        text = ResultText(
-            plain_text(result.content), result.pending, result.interim, result.is_error
-        )
-        entry = _blank("Tool", text.write())
+        text = lined_text(result, plain_text(result.content))
+        entry = _blank("Tool", text)
         entry["tool_call_id"] = result.tool_call_id
         entry["tool_name"] = result.tool_name
         entry["images"], entry["image_numbers"] = write_images(result.content)
@@ -67,26 +69,12 @@ def write_message(message: Message) -> list[Any]:
     _write_host_side(entries, message)
     if own:
         for entry in entries:
-            with_others(entry, message.extra, KNOWN)
+            with_others(entry, message.extra, MESSAGE.keys)
     return entries
 
 
 def _blank(role: str, text: str) -> dict[str, Any]:
-    return {
-        "role": role,
-        "content": text,
-        "timestamp": None,
-        "kind": "normal",
-        "metadata": None,
-        "actions": [],
-        "thinking": None,
-        "images": None,
-        "image_numbers": None,
-        "tool_calls": None,
-        "tool_call_id": None,
-        "tool_name": None,
-        "provider_continuation": None,
-    }
+    return MESSAGE.write(role=role, content=text, timestamp=None)
 
 
 def _write_model_side(entry: dict[str, Any], message: Message, *, own: bool) -> None:
@@ -105,13 +93,14 @@ def _write_model_side(entry: dict[str, Any], message: Message, *, own: bool) -> 
 
 
 def _write_call(call: ToolCall, *, own: bool) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": thaw(call.arguments)}
-    made = {"id": call.id, "function": function}
-    if not own:
-        return made
-    if isinstance(inner := call.extra.get("function"), dict):
-        with_others(function, inner)
-    return with_others(made, call.extra)
+    extra = call.extra if own else EMPTY
+    inner = extra.get("function")
+    function = FUNCTION.write(
+        name=call.name,
+        arguments=call.arguments,
+        extra=inner if isinstance(inner, FrozenDict) else EMPTY,
+    )
+    return CALL.write(id=call.id, function=function, extra=extra)
 
 
 def _write_host_side(entries: list[dict[str, Any]], message: Message) -> None:

@@ -24,8 +24,8 @@ from turnkeep.model import (
 )
 
 from .._base import is_own, layout_of, origin_of
-from .._chat._runs import join_runs
-from .._shape import ResultText
+from .._chat._runs import ASSISTANT_SIDE, join_runs
+from .._marker_lines import lined_text
 from ._decode import NAME
 
 _ROLES = {
@@ -38,6 +38,45 @@ _ROLES = {
 
 def encode_ollama(messages: Sequence[Message]) -> list[Any]:
     """Entries that say *messages*. Linear in their size."""
+    writer = _written(messages)
+    links = _Links.of(writer.links)
+    for link in writer.links:
+        if link.name in links.confused and link.call_id is not None:
+            is_call = isinstance(link.block, ToolCall)
+            link.entry["id" if is_call else "tool_call_id"] = link.call_id
+    return writer.entries
+
+
+def encode_rounds(
+    messages: Sequence[Message], earlier: Sequence[Message]
+) -> list[Any] | None:
+    """The same behind *earlier* ones, if names alone link the calls and results.
+
+    None otherwise: a call that was passed over may be taken for a later one.
+    """
+    if _is_open(earlier):
+        return None
+    writer = _written(messages)
+    links = _Links.of(writer.links)
+    return None if links.confused or links.passed_over else writer.entries
+
+
+def _is_open(messages: Sequence[Message]) -> bool:
+    """Whether what the model said last in *messages* has a call without an answer."""
+    answered: set[str | None] = set()
+    spoke = False
+    for message in reversed(messages):
+        is_model = message.role in ASSISTANT_SIDE
+        if spoke and not is_model:
+            break
+        spoke = is_model
+        answered.update(result.tool_call_id for result in message.tool_results)
+        if any(call.id not in answered for call in message.tool_calls):
+            return True
+    return False
+
+
+def _written(messages: Sequence[Message]) -> _Writer:
     writer = _Writer()
     for message in join_runs(messages, _is_foreign):
         content = message.content
@@ -53,7 +92,8 @@ def encode_ollama(messages: Sequence[Message]) -> list[Any]:
             writer.entries.append(entry)
         elif not _is_foreign(message) or message.kind not in DISPLAY_KINDS:
             writer.add(message)
-    return writer.finish()
+    writer.end_results()
+    return writer
 
 
 class _Writer:
@@ -75,7 +115,7 @@ class _Writer:
             self.results.append((nth if foreign else -1, entry, result))
         if message.role is Role.TOOL_RESULT:
             return
-        self._end_results()
+        self.end_results()
         if message.tool_results and len(message.tool_results) == len(message.content):
             return
         entry = _entry(message)
@@ -90,7 +130,7 @@ class _Writer:
             written = zip(entry.get("tool_calls", ()), calls, strict=True)
             self.links += [_Link(made, call, nth) for made, call in written]
 
-    def _end_results(self) -> None:
+    def end_results(self) -> None:
         if all(nth >= 0 for nth, _, _ in self.results):
             # By name alone, the first result is that of the first call.
             self.results.sort(key=lambda held: held[0])
@@ -99,15 +139,6 @@ class _Writer:
             if nth >= 0:
                 self.links.append(_Link(entry, result))
         self.results = []
-
-    def finish(self) -> list[Any]:
-        self._end_results()
-        confused = _confused(self.links)
-        for link in self.links:
-            if link.name in confused and link.call_id is not None:
-                is_call = isinstance(link.block, ToolCall)
-                link.entry["id" if is_call else "tool_call_id"] = link.call_id
-        return self.entries
 
 
 @attrs.frozen
@@ -135,32 +166,46 @@ class _Link:
         return name
 
 
-def _confused(links: Sequence[_Link]) -> set[str | None]:
+@attrs.frozen
+class _Links:
+    """What becomes of calls and results whose servers know no ids."""
+
+    confused: set[str | None]
     """Names of tools whose results would not find their calls by name alone.
 
     Ids are written for those: newer servers know them, older ones skip them.
     """
-    unanswered: dict[str | None, list[_Link]] = {}
-    waiting: dict[str | None, list[str | None]] = {}
-    confused: set[str | None] = set()
-    for link in links:
-        name = link.name
-        calls = unanswered.setdefault(name, [])
-        if isinstance(link.block, ToolCall):
-            if calls and calls[-1].message != link.message:
+
+    passed_over: bool
+    """Whether the model called on while calls had no answer."""
+
+    @classmethod
+    def of(cls, links: Sequence[_Link]) -> _Links:
+        """Pair *links* as a server does."""
+        unanswered: dict[str | None, list[_Link]] = {}
+        waiting: dict[str | None, list[str | None]] = {}
+        confused: set[str | None] = set()
+        for link in links:
+            name = link.name
+            calls = unanswered.setdefault(name, [])
+            if isinstance(link.block, ToolCall):
+                if calls and calls[-1].message != link.message:
+                    confused.add(name)
+                calls.append(link)
+                continue
+            placeholders = waiting.setdefault(name, [])
+            if calls:
+                meant = calls.pop(0).call_id
+            else:
+                meant = placeholders.pop() if len(placeholders) == 1 else None
+            if meant is None or meant != link.call_id:
                 confused.add(name)
-            calls.append(link)
-            continue
-        placeholders = waiting.setdefault(name, [])
-        if calls:
-            meant = calls.pop(0).call_id
-        else:
-            meant = placeholders.pop() if len(placeholders) == 1 else None
-        if meant is None or meant != link.call_id:
-            confused.add(name)
-        if not link.block.final:
-            placeholders.append(link.call_id)
-    return confused | {name for name, calls in unanswered.items() if len(calls) > 1}
+            if not link.block.final:
+                placeholders.append(link.call_id)
+        confused |= {name for name, calls in unanswered.items() if len(calls) > 1}
+        newest = max((link.message for link in links), default=0)
+        left = (call for calls in unanswered.values() for call in calls)
+        return cls(confused, any(call.message != newest for call in left))
 
 
 def _is_foreign(message: Message) -> bool:
@@ -231,10 +276,8 @@ def _result(
     if detail:
         raw: dict[str, Any] = json.loads(detail)
         return raw
-    text = ResultText(
-        text_of(result.content), result.pending, result.interim, result.is_error
-    )
-    entry: dict[str, Any] = {"role": "tool", "content": text.write()}
+    text = lined_text(result, text_of(result.content))
+    entry: dict[str, Any] = {"role": "tool", "content": text}
     name = result.tool_name
     if name is None and _is_foreign(message):
         name = names.get(result.tool_call_id)

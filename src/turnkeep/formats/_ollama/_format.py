@@ -6,10 +6,12 @@ from typing import Any
 from turnkeep.model import Document, Message, Thinking
 
 from .._base import Envelope, Match, is_own
+from .._chat._encode import stands_apart
 from .._chat._open import match_entries, open_list, request, system_messages, to_send
+from .._joins import answers
 from .._losses import host_losses, key_losses, opaque_losses, pictures
 from ._decode import decode_ollama
-from ._encode import encode_ollama
+from ._encode import encode_ollama, encode_rounds
 
 
 def _judge(entry: dict[str, Any]) -> tuple[int, str]:
@@ -46,6 +48,7 @@ class Ollama:
     """
 
     name = "ollama"
+    list_key = "messages"
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
@@ -62,6 +65,21 @@ class Ollama:
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""
         return encode_ollama(messages)
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        return stands_apart(before, after) and not answers(after)
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`."""
+        del message
+        return False
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`; none where names do not do."""
+        return encode_rounds(messages, earlier)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """See `Format.decode_system`."""

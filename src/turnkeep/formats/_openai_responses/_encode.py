@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from turnkeep.model import (
@@ -21,8 +21,8 @@ from turnkeep.model import (
 )
 
 from .._base import is_own, layout_of, origin_of
-from .._chat._encode import flagged
 from .._ids import with_call_ids
+from .._marker_lines import lined_blocks
 from .._shape import json_text
 from ._items import CALLS, OUTPUT_OF, OUTPUTS, call_id_key
 from ._parts import NAME, encode_part
@@ -36,18 +36,20 @@ _ROLES = {
 }
 
 
-def encode_items(messages: Sequence[Message]) -> list[Any]:
-    """Items that say *messages*. Linear in their size."""
+def encode_items(
+    messages: Sequence[Message], earlier: Iterable[ToolCall] = ()
+) -> list[Any]:
+    """Items that say *messages*. Linear in their size.
+
+    Args:
+        messages:
+            In order.
+        earlier:
+            Calls before them that they answer.
+    """
     messages = with_call_ids(messages, is_foreign)
     # An answer's type follows from that of its call.
-    kinds = {
-        block.id: kind
-        for message in messages
-        for block in message.content
-        if type(block) is ToolCall
-        and block.extra
-        and (kind := _call_type(block)) != "function_call"
-    }
+    kinds = {call.id: _call_type(call) for call in earlier}
     items: list[Any] = []
     for message in messages:
         content = message.content
@@ -98,6 +100,7 @@ def _item(
         case Thinking():
             return {} if is_foreign(message) else _reasoning(block)
         case ToolCall():
+            kinds[block.id] = _call_type(block)
             return _call(block)
         case ToolResult():
             return _output(block, message, kinds)
@@ -153,7 +156,7 @@ def _output(
     item = {"type": kind, call_id_key(kind): result.tool_call_id}
     blocks = list(result.content)
     if not result.final or result.is_error:
-        blocks = flagged(result, blocks)
+        blocks = lined_blocks(result, blocks)
     detail = layout_of(message, NAME)
     if not blocks and not is_foreign(message) and detail == "":
         return item

@@ -9,6 +9,7 @@ from turnkeep.model import Message, Role, Thinking
 
 from .._base import Envelope, Match, is_own, layout_of
 from .._chat._open import match_entries, open_list, part_types, request, to_send
+from .._ids import calls_before, lacks_id
 from .._losses import host_losses, key_losses, opaque_losses, pictures
 from .._shape import as_array
 from ._decode import decode_item
@@ -51,6 +52,7 @@ class OpenAIResponses:
     """
 
     name = NAME
+    list_key = "input"
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`; `input` may be a string: one user message."""
@@ -83,6 +85,23 @@ class OpenAIResponses:
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""
         return encode_items(messages)
+
+    def stands_apart(self, before: Message, after: Message) -> bool:
+        """See `Piecewise.stands_apart`."""
+        del before
+        return after.role is not Role.TOOL_RESULT
+
+    def stands_beside(self, message: Message) -> bool:
+        """See `Piecewise.stands_beside`."""
+        return _is_instructions(message)
+
+    def encode_piece(
+        self, messages: Sequence[Message], earlier: Sequence[Message]
+    ) -> list[Any] | None:
+        """See `Piecewise.encode_piece`; none for calls without ids."""
+        if any(map(lacks_id, messages)):
+            return None
+        return encode_items(messages, calls_before(messages, earlier).values())
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """See `Format.decode_system`; instructions are text or a list of items."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.test_pieces import spoil
 from turnkeep import Budget, Conversation, Message, ToolCall, ToolResult
-from turnkeep.formats import get_format
+from turnkeep.formats._sending import request_of
 from turnkeep.model import Image, Role, Text
 
 MOVES = st.lists(
@@ -70,13 +72,17 @@ def play(chat: Conversation, move: str, size: int) -> None:
             pass
 
 
+MODELS = ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "llama3.1"]
+
+
+@pytest.mark.parametrize("model", MODELS)
 @given(moves=MOVES, room=st.integers(60, 300), target=st.sampled_from([0.5, 1.0]))
 def test_requests_are_always_those_of_the_whole_window(
-    moves: list[tuple[str, int]], room: int, target: float
+    model: str, moves: list[tuple[str, int]], room: int, target: float
 ) -> None:
     """However it was put together, it is what encoding all of it gives."""
     budget = Budget(room, target=target)
-    chat = Conversation(budget=budget, model="gpt-4o", token_counter="approximate")
+    chat = Conversation(budget=budget, model=model, token_counter="approximate")
     for move, size in moves:
         play(chat, move, size)
         window = chat.fit(on_overflow="send")
@@ -86,16 +92,23 @@ def test_requests_are_always_those_of_the_whole_window(
             for item in window.plan.order
         ]
         assert list(window.messages) == plain
+        demands = window._source.demands
         request = window.encode()
-        assert request == get_format("openai").encode_request(plain)
-        assert window.encode() == request
+        assert request == request_of(window.format, plain, None, demands)
+        spoil(request)
+        assert window.encode() == request_of(window.format, plain, None, demands)
 
 
 def test_requests_are_the_callers_to_change() -> None:
-    """A key added to an entry is in no later request."""
-    chat = Conversation(budget=Budget(1_000), model="gpt-4o")
+    """A key added to an entry or a tool is in no later request."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    chat = Conversation(budget=Budget(1_000), model="gpt-4o", tools=tools)
     chat.user("hello")
-    chat.fit().encode()["messages"][0]["name"] = "me"
+    before = chat.fit()
+    request = before.encode()
+    request["messages"][0]["name"] = "me"
+    request["tools"][0]["function"]["strict"] = True
+    assert before.encode()["tools"] == tools
     chat.assistant("hi")
 
     window = chat.fit()
