@@ -18,7 +18,16 @@ Adding a message costs amortised constant time; nothing here walks the history t
 
 from ._at_once import group_columns
 from ._calls import OpenCall, Problem
-from ._columns import CALL, MANY_CALLS, OPEN_RESULT, Columns
+from ._columns import (
+    CALL,
+    MANY_CALLS,
+    MANY_RESULTS,
+    OPEN_RESULT,
+    Columns,
+    LinkId,
+    code_of,
+    link_id,
+)
 from ._entries import (
     ANSWERS,
     ASSISTANT,
@@ -34,6 +43,7 @@ from ._entries import (
     entry_of,
 )
 from ._grouping import Grouping
+from ._late import late_answers
 
 __all__ = [
     "ANSWERS",
@@ -41,6 +51,7 @@ __all__ = [
     "CALL",
     "HIDDEN",
     "MANY_CALLS",
+    "MANY_RESULTS",
     "NOTE",
     "OPEN_RESULT",
     "RESULT",
@@ -52,8 +63,12 @@ __all__ = [
     "Columns",
     "Entry",
     "Grouping",
+    "LinkId",
     "OpenCall",
     "Problem",
+    "code_of",
     "entry_of",
     "group_columns",
+    "late_answers",
+    "link_id",
 ]
