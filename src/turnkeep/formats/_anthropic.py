@@ -26,8 +26,10 @@ from ._claude._messages import (
     decode_message,
     wire_role,
 )
+from ._claude._outline import outline_claude
 from ._ids import with_call_ids
 from ._joins import shares_entry
+from ._outline import Outline
 from ._shape import MARKS, as_array, as_object, sample
 from ._wire import (
     NO_LAYOUT,
@@ -111,6 +113,10 @@ class Anthropic:
         if isinstance(wire_id := entry.get("id"), str):
             fields["id"] = wire_id
         return decode_message(entry, path, NAME, fields)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_claude(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.

@@ -41,6 +41,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
+from ._outline import Outline, outline_decoded
 from ._seed_losses import block_losses, field_losses
 from ._shape import MARKS, as_object, frozen, kind_of_text
 from ._spelling import recall, remember
@@ -90,6 +91,10 @@ class Orion:
         if (quick := _read_short(entry, path)) is not None:
             return (quick,)
         return (remember(_read(entry, path), entry, NAME, _write),)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`. Messages without an id get the next free `msg-N`."""

@@ -11,6 +11,7 @@ from turnkeep.model import Message
 from ._base import Envelope
 from ._body import open_body
 from ._chat._open import request, system_messages
+from ._outline import Outline, outline_decoded
 
 
 class SeedFormat(ABC):
@@ -19,6 +20,14 @@ class SeedFormat(ABC):
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
         return open_body(value, "messages", system=("system",))
+
+    @abstractmethod
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`."""
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     @abstractmethod
     def encode(self, messages: Sequence[Message]) -> list[Any]:

@@ -10,7 +10,7 @@ from turnkeep.model import Message, Role, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.strategies._referents import referents_of
 from turnkeep.tokens import RequestCounter, request_counter
-from turnkeep.turns import ASSISTANT, HIDDEN, entry_of
+from turnkeep.turns import ASSISTANT, HIDDEN, entry_of, thinks
 
 
 def read_session(
@@ -79,6 +79,9 @@ class Log:
 
     def message(self, index: int) -> Message:
         return self.messages[index]
+
+    def reasoning(self) -> list[int]:
+        return [index for index, message in enumerate(self.messages) if thinks(message)]
 
     def id(self, index: int) -> str:
         return self.messages[index].id or str(index)

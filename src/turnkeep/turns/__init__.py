@@ -27,6 +27,7 @@ from ._columns import (
     LinkId,
     code_of,
     link_id,
+    results_in,
 )
 from ._entries import (
     ANSWERS,
@@ -41,6 +42,7 @@ from ._entries import (
     CallKey,
     Entry,
     entry_of,
+    thinks,
 )
 from ._grouping import Grouping
 from ._late import late_answers
@@ -71,4 +73,6 @@ __all__ = [
     "group_columns",
     "late_answers",
     "link_id",
+    "results_in",
+    "thinks",
 ]

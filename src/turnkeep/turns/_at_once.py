@@ -233,9 +233,7 @@ class _AtOnce(Grouping):
         self._late[index] = late
         return [*late, *(nth for nth in every if nth not in late)]
 
-    def _answer(
-        self, stray: _Stray, index: int, position: int, answer: Answer
-    ) -> None:
+    def _answer(self, stray: _Stray, index: int, position: int, answer: Answer) -> None:
         """Pair one result."""
         call = self._match(answer)
         if call is not None:

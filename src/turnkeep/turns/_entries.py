@@ -2,7 +2,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from turnkeep.model import DISPLAY_KINDS, Message, Role, Text, ToolCall, ToolResult
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    Message,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 
 SYSTEM: Final = 0
 USER: Final = 1
@@ -92,6 +100,14 @@ def entry_of(message: Message) -> Entry:
     if kind == USER and results and len(results) == len(content):
         kind = RESULT
     return Entry(kind, (), results, message.kind == SUMMARY_KIND)
+
+
+def thinks(message: Message) -> bool:
+    """Whether it is a message of the assistant's that holds reasoning."""
+    return (
+        any(type(block) is Thinking for block in message.content)
+        and entry_of(message).kind == ASSISTANT
+    )
 
 
 def _answer(block: ToolResult) -> Answer:

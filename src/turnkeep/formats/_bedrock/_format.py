@@ -27,6 +27,7 @@ from .._body import open_body
 from .._ids import with_call_ids
 from .._joins import joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
+from .._outline import Outline
 from .._shape import MARKS, as_array, as_object, sample
 from .._split import split_results
 from .._wire import (
@@ -43,6 +44,7 @@ from .._wire import (
 )
 from ._decode import MEMBERS, NAME, decode_block
 from ._encode import BlockWriter, is_sendable
+from ._outline import outline_bedrock
 
 _KNOWN: Final = frozenset({"role", "content"})
 _ROLES: Final = {
@@ -126,6 +128,10 @@ class Bedrock:
         content, kind = tuple(blocks), kind_of(blocks)
         layout = layout_text(NAME, codes)
         return (trusted_message(role, content, kind=kind, layout=layout, **fields),)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_bedrock(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.

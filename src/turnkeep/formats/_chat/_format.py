@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from turnkeep.model import Message
 
-from .._base import Envelope, Sketch
-from ._columns import sketch_chat
+from .._base import Envelope
+from .._outline import Outline
 from ._decode import decode_chat
 from ._dialect import Dialect
 from ._encode import encode_chat
 from ._open import chat_losses, open_list, request, system_messages, to_send
+from ._outline import outline_chat
 
 
 class ChatFormat:
@@ -29,9 +30,9 @@ class ChatFormat:
         """See `Format.decode`."""
         return decode_chat(entry, path, self.dialect)
 
-    def sketch(self, entries: Sequence[Any]) -> Sketch | None:
-        """See `Sketching.sketch`."""
-        return sketch_chat(entries, self.dialect)
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_chat(entries, self.decode, path, self.dialect)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

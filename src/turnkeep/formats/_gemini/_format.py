@@ -26,6 +26,7 @@ from .._base import Envelope, Match, is_own
 from .._body import open_body
 from .._joins import joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
+from .._outline import Outline
 from .._shape import MARKS, as_array, as_object, json_type, sample
 from .._split import split_results
 from .._wire import (
@@ -42,6 +43,7 @@ from .._wire import (
 )
 from ._decode import NAME, SIGNATURES, decode_part
 from ._encode import PartWriter, is_sendable
+from ._outline import outline_gemini
 
 _KNOWN: Final = frozenset({"role", "parts"})
 _ROLES: Final = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
@@ -158,6 +160,10 @@ class Gemini:
                 **fields,
             ),
         )
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_gemini(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.
