@@ -1,28 +1,70 @@
-"""Reading a long chat as columns says what decoding its messages says."""
+"""An outline says what decoding every entry says, in every wire format."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 
+import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnkeep
 from tests.chats import Entry, call, chats, placeholder, result, say, size, system, user
+from tests.formats.outlines import WIRE, ours, said_by_decoding, said_by_outline
+from tests.generators import EVERYTHING, attempt, histories, mangled
 from tests.paths import read_corpus
-from tests.test_turns import answers_of, in_blocks_of, state_of
+from tests.test_turns import in_blocks_of
 from turnkeep import FormatError, LargestFirst, OldestTurns
-from turnkeep.formats import get_format
-from turnkeep.formats._chat._columns import sketch_chat
-from turnkeep.formats._chat._format import ChatFormat
-from turnkeep.formats._deepseek import DeepSeek
-from turnkeep.formats._mistral import Mistral
-from turnkeep.formats._openai import OpenAI
+from turnkeep.formats import Format, get_format
+from turnkeep.formats._outline import outline_decoded
 from turnkeep.model import BRIDGE
-from turnkeep.turns import Grouping, entry_of, group_columns
+
+every = pytest.mark.parametrize("name", WIRE)
+NAMELESS = attrs.evolve(EVERYTHING, ids=False)
+
+
+def agrees(name: str, entries: list[Any]) -> bool:
+    """Check that both ways say the same: the first error, or all columns.
+
+    False where only decoding refuses the entries: depth, which is looked at where it
+    is counted or kept.
+    """
+    fmt = get_format(name)
+    for nth, entry in enumerate(entries):
+        refused = attempt(fmt.decode, entry, f"$[{nth}]")
+        if isinstance(refused, FormatError):
+            try:
+                fmt.outline(entries)
+            except FormatError as error:
+                assert str(error) == str(refused)
+                return True
+            return False
+    assert said_by_outline(fmt, entries) == said_by_decoding(fmt, entries)
+    return True
+
+
+@st.composite
+def lists(draw: st.DrawFn, name: str) -> list[Any]:
+    """Histories of all kinds, with messages of ours and ids strewn in."""
+    fmt = get_format(name)
+    history = list(draw(histories(draw(st.sampled_from([EVERYTHING, NAMELESS])))))
+    for message in draw(st.lists(st.sampled_from(ours()), max_size=2)):
+        history.insert(draw(st.integers(0, len(history))), message)
+    entries = fmt.encode(history)
+    for nth in draw(st.sets(st.integers(0, 7), max_size=3)):
+        if nth < len(entries):
+            entries[nth] = {**entries[nth], "id": f"m{nth}"}
+    for odd in draw(st.lists(st.sampled_from(ODD[name]), max_size=2)):
+        at = draw(st.integers(0, len(entries)))
+        entries[at:at] = odd
+    if draw(st.booleans()):
+        entries = json.loads(json.dumps(entries))
+    return entries
 
 
 class Words(str):
@@ -42,10 +84,13 @@ OURS_IN_PARTS: list[Any] = [
 ]
 """First content parts that begin as messages of ours do."""
 CUSTOM = {"id": "a", "type": "custom", "custom": {"name": "f", "input": "x"}}
-ODD: list[list[dict[str, Any]]] = [
-    [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f"}}]}],
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHAT: list[list[dict[str, Any]]] = [
     [{"role": "assistant", "content": None}],
     [{"role": "assistant"}],
+    [{"role": "assistant", "content": "x", "reasoning_content": "so"}],
+    [{"role": "assistant", "content": None, "tool_calls": [{**CALL, "id": None}]}],
+    [{"role": "assistant", "reasoning": "so", "tool_calls": [CALL, CALL]}],
     [{"role": "assistant", "content": "x", "tool_calls": []}],
     [{"role": "assistant", "content": "x", "tool_calls": None, "id": "quiet"}],
     [{"role": "assistant", "content": [{"type": "text", "text": "so"}]}],
@@ -69,64 +114,318 @@ ODD: list[list[dict[str, Any]]] = [
     [call(*MANY), *map(result, MANY)],
     [call(*MANY), *map(result, MANY[:30]), user(), *map(result, MANY[30:])],
 ]
+"""Chat messages that are spelled or paired in another way than most."""
+
+OPENAI_ONLY = [
+    [{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}],
+    [{"role": "function", "name": "f", "content": "r"}],
+    [{"role": "developer", "content": "be brief", "name": "boss"}],
+]
+
+
+def calling(*names: str, **ids: str) -> Entry:
+    """Ollama's message with calls: of *names* alone, or with ids."""
+    calls = [{"function": {"name": name, "arguments": {}}} for name in names]
+    calls += [
+        {"id": call_id, "function": {"name": name, "arguments": {}}}
+        for call_id, name in ids.items()
+    ]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
+
+
+def told(name: str, text: str = "r", **keys: Any) -> Entry:
+    """Ollama's result of a tool."""
+    return {"role": "tool", "content": text, "tool_name": name, **keys}
+
+
+OLLAMA: list[list[Any]] = [
+    [calling("f"), told("f")],
+    [calling("f", "g", "f"), told("g"), told("f"), told("f")],
+    [calling("f", a="f"), told("f"), told("f", tool_call_id="a")],
+    [calling(a="f"), told("f"), told("f")],
+    [calling(*MANY), *map(told, MANY)],
+    [told("f", "[turnkeep:interim]\nhalf"), told("f", images=[])],
+    [{"role": "tool", "content": "r"}],
+    [{"role": "assistant", "content": "x", "thinking": "so", "id": "own"}],
+    [{"role": "user", "content": "x", "images": None}],
+    [{"role": "user", "content": OURS, "name": "u"}],
+    [{"role": "user", "thinking": "so", "content": ""}],
+]
+
+
+def item(call_id: str = "a", **keys: Any) -> Entry:
+    """A call of the Responses API."""
+    fields = {"type": "function_call", "call_id": call_id, "name": "f"}
+    return {**fields, "arguments": "{}", **keys}
+
+
+def output(call_id: str = "a", said: Any = "r", **keys: Any) -> Entry:
+    """Its answer."""
+    return {"type": "function_call_output", "call_id": call_id, "output": said, **keys}
+
+
+RESPONSES: list[list[Any]] = [
+    [item(), output()],
+    [item(), item("b"), output(), output("b"), item("a", id="i"), output(id="o")],
+    [output(said=[{"type": "input_text", "text": "[turnkeep:pending]\nso"}])],
+    [output(said=[]), output(said="[turnkeep:interim]\nhalf")],
+    [item(type="custom_tool_call", input="x"), output(type="custom_tool_call_output")],
+    [{"type": "local_shell_call", "call_id": "s", "action": {}}],
+    [{"type": "local_shell_call_output", "id": "s", "output": "r"}],
+    [{"type": "reasoning", "summary": [], "encrypted_content": "x", "id": "r"}],
+    [{"type": "item_reference", "id": "r"}],
+    [{"type": "message", "role": "developer", "content": "x"}],
+    [{"role": "user", "content": [{"type": "input_text", "text": OURS}]}],
+    [{"role": "user", "content": [{"type": "refusal", "refusal": OURS}]}],
+    [{"role": "user", "content": []}],
+]
+
+
+def use(*ids: str, **more: Any) -> list[Entry]:
+    """Anthropic's blocks of calls."""
+    return [
+        {"type": "tool_use", "id": call_id, "name": "f", "input": {}, **more}
+        for call_id in ids
+    ]
+
+
+def answer(*ids: str, text: Any = "r") -> list[Entry]:
+    """Its blocks of results."""
+    return [
+        {"type": "tool_result", "tool_use_id": call_id, "content": text}
+        for call_id in ids
+    ]
+
+
+def words(text: str = "and?") -> Entry:
+    """A block of text, as Anthropic has it."""
+    return {"type": "text", "text": text}
+
+
+def entry(role: str, blocks: list[Any], **keys: Any) -> Entry:
+    """A message of blocks."""
+    return {"role": role, "content": blocks, **keys}
+
+
+claude = partial(entry, "assistant")
+asks = partial(entry, "user")
+PIXEL = {"type": "image", "source": {"type": "url", "url": "https://a.example/b.png"}}
+PENDING = "[turnkeep:pending]\nstarted"
+ANTHROPIC: list[list[Any]] = [
+    [claude(use("a", "b")), asks(answer("b", "a"))],
+    [claude(use("a", "b")), asks([*answer("a"), words(), *answer("b")], id="own")],
+    [claude(use("a")), claude(use("b")), asks(answer("a", "b"))],
+    [claude(use("a")), asks([words()]), claude(use("b")), asks(answer("a", "b"))],
+    [claude(use("z")), asks("hm"), claude(use("b")), asks([*answer("z", "b"), PIXEL])],
+    [claude(use("a", "b")), asks([*answer("a"), *answer("b", text=PENDING)])],
+    [claude(use(*MANY)), asks(answer(*MANY))],
+    [claude(use("a", "a")), asks(answer("a", "a", "a"))],
+    [
+        claude([words(), *use("a")]),
+        asks([*answer("a", text=[words(PENDING)]), words()]),
+    ],
+    [claude([{"type": "thinking", "thinking": "so", "signature": "s"}, *use("a")])],
+    [claude([{"type": "redacted_thinking", "data": "x"}])],
+    [claude([{"type": "server_tool_use", "id": "s", "name": "w", "input": {}}])],
+    [asks([PIXEL]), asks([PIXEL, words(OURS)]), asks([words(OURS)]), asks([])],
+    [asks([{"type": "odd"}]), asks([*answer("a"), {"type": "odd"}]), asks([*use("a")])],
+    [asks(answer("a", text=None)), asks(answer("a", text=[])), asks(answer("q", "r"))],
+]
+
+
+def bedrock(block: Any) -> Any:
+    """One of Anthropic's blocks as Bedrock has it."""
+    match block.get("type"):
+        case "text":
+            return {"text": block["text"]}
+        case "tool_use":
+            fields = {"toolUseId": block["id"], "name": "f", "input": {}}
+            return {"toolUse": fields}
+        case "tool_result":
+            said = block["content"]
+            content = said if type(said) is list else [words(said or "")]
+            inner = {"toolUseId": block["tool_use_id"]}
+            return {"toolResult": {**inner, "content": list(map(bedrock, content))}}
+        case "thinking":
+            return {"reasoningContent": {"reasoningText": {"text": block["thinking"]}}}
+        case _:
+            return {"cachePoint": {"type": "default"}}
+
+
+def in_bedrock(odd: list[Any]) -> list[Any]:
+    """Anthropic's messages as Bedrock's."""
+    return [
+        {**e, "content": [words("x")] if type(e["content"]) is str else e["content"]}
+        for e in odd
+    ]
+
+
+BEDROCK: list[list[Any]] = [
+    [{**e, "content": list(map(bedrock, e["content"]))} for e in in_bedrock(odd)]
+    for odd in ANTHROPIC
+] + [
+    [claude([{"toolUse": {**bedrock(use("s")[0])["toolUse"], "type": "server"}}])],
+    [claude([{"reasoningContent": {"redactedContent": "aGk="}}])],
+    [claude([{"reasoningContent": {"else": 1}}]), asks([{"text": "a", "zz": 1}])],
+]
+
+
+def gemini(role: str, *parts: Any, **keys: Any) -> Entry:
+    """A content."""
+    return {"role": role, "parts": list(parts), **keys}
+
+
+def invoke(name: str = "f", key: str = "functionCall", **inner: Any) -> Entry:
+    """A part that calls."""
+    return {key: {"name": name, "args": {}, **inner}}
+
+
+def respond(name: str = "f", key: str = "functionResponse", **inner: Any) -> Entry:
+    """A part that answers."""
+    return {key: {"name": name, "response": {"output": "r"}, **inner}}
+
+
+SPOKEN = {"text": "and?"}
+GEMINI: list[list[Any]] = [
+    [gemini("model", invoke()), gemini("user", respond())],
+    [
+        gemini("model", invoke("f"), invoke("g")),
+        gemini("user", respond("g"), respond()),
+    ],
+    [
+        gemini("model", invoke(id="a"), invoke()),
+        gemini("user", respond(), respond(id="a")),
+    ],
+    [gemini("model", invoke(id="a")), gemini("function", respond(), respond(), SPOKEN)],
+    [gemini("model", *map(invoke, MANY)), gemini("user", *map(respond, MANY), id="i")],
+    [gemini("model", {**invoke(), "thoughtSignature": "s"}, {"text": "x"})],
+    [gemini("model", {"text": "so", "thought": True}), gemini("model", {"odd": 1})],
+    [gemini("model", invoke(key="function_call")), gemini("user", {"odd": 1})],
+    [gemini("user", respond(key="function_response"), SPOKEN, respond())],
+    [gemini("user", respond(response={"result": PENDING}), respond())],
+    [gemini("user", respond(response={"zz": PENDING})), gemini("user", {"text": OURS})],
+    [gemini("user", {"text": "so", "thought": True}), gemini("user"), gemini("model")],
+    [{"parts": [SPOKEN]}, {"role": None, "parts": [SPOKEN]}, {"role": "user"}],
+]
+
+ODD: dict[str, list[list[Any]]] = {
+    "openai": CHAT + OPENAI_ONLY,
+    "mistral": [odd for odd in CHAT if odd[0]["role"] not in ("developer", "function")],
+    "deepseek": [
+        *(odd for odd in CHAT if odd[0]["role"] not in ("developer", "function")),
+        [{"role": "latest_reminder", "content": "x"}],
+    ],
+    "ollama": OLLAMA,
+    "openai-responses": RESPONSES,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+    "bedrock": BEDROCK,
+}
 """Neighbours that are spelled or paired in another way than most."""
 
 
-WELL_FORMED = [odd for odd in ODD if odd not in (ODD[0], ODD[2])]
-"""Those that decoding takes, wherever they stand."""
-
-
-def decoded(entries: list[Any]) -> Grouping:
-    """Grouped the ordinary way."""
-    openai = get_format("openai")
-    return Grouping(entry_of(m) for e in entries for m in openai.decode(e))
-
-
-def agrees(entries: list[Any]) -> bool:
-    """Whether the columns, where there are any, say the same."""
-    sketch = sketch_chat(entries, OpenAI.dialect)
-    if sketch is None:
-        return False
-    rows, columns = decoded(entries), group_columns(sketch.columns)
-    assert answers_of(columns) == answers_of(rows)
-    assert state_of(columns) == state_of(rows)
-    found = dict(zip(sketch.id_at, sketch.ids, strict=True))
-    assert found == {n: e["id"] for n, e in enumerate(entries) if "id" in e}
-    return True
-
-
-@given(
-    st.lists(chats(broken=True), min_size=1, max_size=3), st.data(), st.integers(1, 9)
-)
-def test_columns_always_say_what_decoding_says(
-    parts: list[list[Entry]], data: st.DataObject, block: int
+@every
+@given(data=st.data())
+def test_an_outline_always_says_what_decoding_says(
+    name: str, data: st.DataObject
 ) -> None:
-    """With odd spellings strewn in, and wherever the blocks are parted."""
-    entries = [
-        {k: v for k, v in entry.items() if k not in ("id", "size")}
-        for part in parts
-        for entry in part
-    ]
-    for odd in data.draw(st.lists(st.sampled_from(ODD), max_size=3)):
-        at = data.draw(st.integers(0, len(entries)))
-        entries[at:at] = odd
-
-    with in_blocks_of(block), contextlib.suppress(FormatError):
-        agrees(entries)
+    """Roles, calls, results, reasoning, summaries, ids, and where each message is."""
+    assert agrees(name, data.draw(lists(name)))
 
 
-def outcome(chat: list[Entry], tokens: int, options: dict[str, Any]) -> object:
+@every
+@settings(max_examples=40)
+@given(data=st.data())
+def test_what_is_mangled_is_named_or_left_to_its_depth(
+    name: str, data: st.DataObject
+) -> None:
+    """An outline never raises anything else, and the first error that decoding has."""
+    entries = data.draw(lists(name))
+    if entries:
+        nth = data.draw(st.integers(0, len(entries) - 1))
+        inner = ["role", "content", "parts", "type", "tool_calls", "call_id", "id"]
+        entries[nth] = data.draw(mangled(st.just(dict(entries[nth])), inner))
+
+    agrees(name, entries)
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"), [(name, odd) for name in WIRE for odd in ODD[name]]
+)
+def test_odd_entries_are_read_as_decoding_reads_them(name: str, odd: list[Any]) -> None:
+    """Each of them amid what is usual, so that it decides alone."""
+    usual = get_format(name).encode(
+        [m for e in [user(), call("u"), result("u"), say()] for m in OPENAI.decode(e)]
+    )
+
+    assert agrees(name, [*usual, *odd, *usual])
+
+
+OPENAI = get_format("openai")
+
+
+class Decoding:
+    """A format that decodes every entry at once."""
+
+    def __init__(self, fmt: Format) -> None:
+        self._fmt = fmt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fmt, name)
+
+    def outline(self, entries: list[Any], path: str = "$") -> Any:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self._fmt.decode, path)
+
+
+def outcome(entries: list[Any], name: str, options: dict[str, Any]) -> object:
     """Everything that a plan says, and the window; or the error's words."""
     try:
-        plan = turnkeep.plan(
-            chat, tokens, format="openai", token_counter=size, **options
-        )
+        plan = turnkeep.plan(entries, format=name, **options)
     except turnkeep.TurnkeepError as error:
         return type(error), str(error)
-    window = turnkeep.fit(chat, tokens, format="openai", token_counter=size, **options)
-    assert window == plan.apply(chat)
+    window = turnkeep.fit(entries, format=name, **options)
+    assert window == plan.apply(entries)
     shown = str(plan), plan.runs, plan.order, plan.moved, plan.warnings
     return shown, plan.tokens, plan.tokens_before, window
+
+
+def check_outcomes(name: str, entries: list[Any], options: dict[str, Any]) -> None:
+    """Check that plans are the same, whether an outline was read or all decoded."""
+    quick = outcome(entries, name, options)
+    with pytest.MonkeyPatch.context() as patch:
+        decoding = Decoding(get_format(name))
+        patch.setattr("turnkeep.api._job.get_format", lambda _name: decoding)
+        ordinary = outcome(entries, name, options)
+
+    assert quick == ordinary
+
+
+wishes = {
+    "pending": st.sampled_from([None, ()]),
+    "drop_system": st.booleans(),
+    "on_invalid": st.sampled_from(["repair", "raise", "keep"]),
+    "open_calls": st.sampled_from(["stand-in", "keep", "raise"]),
+    "strategy": st.sampled_from([OldestTurns(), LargestFirst()]),
+}
+
+
+@every
+@settings(max_examples=40)
+@given(data=st.data(), tokens=st.integers(20, 400), block=st.integers(1, 9))
+def test_plans_never_tell_how_a_list_was_read(
+    name: str, data: st.DataObject, tokens: int, block: int
+) -> None:
+    """The same decisions, windows, warnings and errors either way."""
+    entries = data.draw(lists(name))
+    options = data.draw(st.fixed_dictionaries({}, optional=wishes))
+    if data.draw(st.booleans()):
+        options["token_counter"] = lambda _entry: 15
+    if entries and data.draw(st.booleans()):
+        options["pinned"] = [data.draw(st.integers(0, len(entries) - 1))]
+
+    with in_blocks_of(block):
+        check_outcomes(name, entries, {"max_tokens": tokens, **options})
 
 
 @given(
@@ -135,58 +434,31 @@ def outcome(chat: list[Entry], tokens: int, options: dict[str, Any]) -> object:
     st.integers(20, 600),
     st.integers(1, 9),
 )
-def test_plans_never_tell_how_a_chat_was_read(
+def test_plans_never_tell_how_a_muddled_chat_was_read(
     parts: list[list[Entry]], data: st.DataObject, tokens: int, block: int
 ) -> None:
-    """The same decisions, windows, warnings and errors either way."""
+    """Late, reused, second and orphaned results, and ids of their own."""
     chat = [
         {k: v for k, v in entry.items() if k != "id"}
         for part in parts
         for entry in part
     ]
-    for odd in data.draw(st.lists(st.sampled_from(WELL_FORMED), max_size=2)):
+    for odd in data.draw(st.lists(st.sampled_from(ODD["openai"]), max_size=2)):
         at = data.draw(st.integers(0, len(chat)))
         chat[at:at] = odd
-    named = data.draw(st.sets(st.integers(0, len(chat) - 1), max_size=4))
-    for nth in named:
+    for nth in data.draw(st.sets(st.integers(0, len(chat) - 1), max_size=4)):
         chat[nth] = {**chat[nth], "id": f"m{nth % 7}"}
-    options = data.draw(
-        st.fixed_dictionaries(
-            {},
-            optional={
-                "pinned": st.lists(st.integers(0, len(chat) - 1), max_size=2),
-                "pin_scope": st.sampled_from(["turn", "step"]),
-                "pending": st.sampled_from([None, (), "a"]),
-                "drop_system": st.booleans(),
-                "on_invalid": st.sampled_from(["repair", "raise", "keep"]),
-                "open_calls": st.sampled_from(["stand-in", "keep", "raise"]),
-                "strategy": st.sampled_from([OldestTurns(), LargestFirst()]),
-            },
-        )
-    )
+    more = {
+        "pinned": st.lists(st.integers(0, len(chat) - 1), max_size=2),
+        "pin_scope": st.sampled_from(["turn", "step"]),
+        "pending": st.sampled_from([None, (), "a"]),
+    }
+    options = data.draw(st.fixed_dictionaries({}, optional={**wishes, **more}))
 
     with in_blocks_of(block):
-        quick = outcome(chat, tokens, options)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ChatFormat, "sketch", lambda _self, _entries: None)
-        ordinary = outcome(chat, tokens, options)
-
-    assert quick == ordinary
-
-
-@pytest.mark.parametrize("odd", ODD)
-def test_odd_chats_are_read_as_decoding_reads_them(odd: list[Entry]) -> None:
-    """Each of them amid what is usual, so that it decides alone."""
-    usual = [user(), call("a", "b"), result("a"), result("b"), say()]
-
-    with contextlib.suppress(FormatError):
-        agrees([*usual, *odd, *usual])
-
-
-def test_parallel_and_repeated_calls_are_read_as_columns() -> None:
-    """Open, late and many calls are no reason to decode."""
-    for odd in ODD[-5:]:
-        assert agrees([user(), *odd, say()])
+        check_outcomes(
+            "openai", chat, {"max_tokens": tokens, "token_counter": size, **options}
+        )
 
 
 @pytest.mark.parametrize(
@@ -206,81 +478,152 @@ def test_a_malformed_call_is_named_when_it_is_open(calls: Any) -> None:
         turnkeep.fit(chat, 1_000, format="openai", token_counter=lambda _: 1)
 
 
-@pytest.mark.parametrize("part", OURS_IN_PARTS)
-def test_messages_of_ours_in_the_users_name_are_never_read_as_columns(
-    part: Any,
-) -> None:
-    """Only decoding tells them from what the user says, however they are spelled."""
-    ours = {"role": "user", "content": [part, {"type": "text", "text": "more"}]}
-
-    assert sketch_chat([user(), ours, say()], OpenAI.dialect) is None
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "text", "text": "hi"},
-        {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+USUAL: dict[str, list[Any]] = {
+    **{
+        name: [system(), user(), call("a", "b"), result("a"), result("b"), say()]
+        for name in ("openai", "mistral", "deepseek")
+    },
+    "ollama": [system(), user(), *OLLAMA[0], *OLLAMA[1], say()],
+    "openai-responses": [system(), user(), item(), output(), item("b"), output("b")],
+    "anthropic": [
+        asks("go on"),
+        claude([words(), *use("a", "b")]),
+        asks([*answer("a", "b"), words()]),
+        claude([words()]),
     ],
-)
-def test_parts_of_users_are_read_as_columns(part: Any) -> None:
-    """Pictures are no reason to decode."""
-    assert agrees([user(), {"role": "user", "content": [part]}, say()])
+    "gemini": [
+        gemini("user", SPOKEN),
+        gemini("model", SPOKEN, invoke(), invoke("g")),
+        gemini("user", respond(), respond("g"), SPOKEN),
+    ],
+}
+USUAL["bedrock"] = [
+    {**e, "content": list(map(bedrock, e["content"]))}
+    for e in in_bedrock(USUAL["anthropic"])
+]
 
 
-@pytest.mark.parametrize("fmt", [DeepSeek(), Mistral()])
-def test_roles_of_other_dialects_are_refused_even_if_dropped(fmt: ChatFormat) -> None:
-    """As decoding does."""
-    chat = [user(), {"role": "developer", "content": "x"}, *[user(), say()] * 3]
+@every
+def test_what_is_usual_is_never_decoded(name: str) -> None:
+    """Nor is anything beside what is odd: decoding all would be correct, and slow."""
+    odd = ODD[name][-1]
+    fmt = get_format(name)
 
-    with pytest.raises(
-        FormatError, match=r"unknown role 'developer'.* @ \$\[1\]\.role"
-    ):
-        turnkeep.fit(
-            chat, 2, format=fmt.name, token_counter=lambda _: 1, drop_system=True
-        )
-    assert fmt.sketch([user(), system(), say()]) is not None
+    usual = fmt.outline(USUAL[name] * 300)
+    mixed = fmt.outline([*USUAL[name] * 2, *odd, *USUAL[name] * 2])
 
-
-def test_plain_chats_are_read_as_columns() -> None:
-    """The quick way is taken at all."""
-    chat = [user(), call("a", "b"), result("a"), result("b"), say()] * 300
-
-    assert agrees(chat)
+    assert usual.messages == {}
+    assert len(mixed.messages) <= len(fmt.outline(odd).wire)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"role": "assistant", "content": 7},
-        {"role": "system", "content": None},
-        {"role": "tool", "tool_call_id": "a", "content": None},
-        {"role": "tool", "tool_call_id": "a"},
-        {"role": "assistant", "content": "x", "tool_calls": [{"id": 7}] * 40},
-        {"role": "user", "content": None},
-        {"role": "user"},
-        {"role": "nobody", "content": ""},
+SHALLOW: dict[str, list[Any]] = {
+    **{
+        name: [
+            {"role": "assistant", "content": 7},
+            {"role": "system", "content": 7},
+            {"role": "tool", "tool_call_id": "a", "content": 7},
+            {"role": "assistant", "content": "x", "tool_calls": [{"id": 7}] * 40},
+            {"role": "assistant", "content": "x", "tool_calls": 0},
+            {"role": "assistant", "content": "x", "tool_calls": [7]},
+            {"role": "user", "content": 7},
+            {"role": "tool", "tool_call_id": 7, "content": "x"},
+        ]
+        for name in ("openai", "mistral", "deepseek")
+    },
+    "ollama": [
+        {"role": "assistant", "content": ["x"]},
+        {"role": "user", "content": 7, "name": "u"},
+        {"role": "user", "content": "x", "images": 0},
+        {"role": "assistant", "content": "x", "thinking": 7},
+        {"role": "assistant", "content": "x", "tool_calls": [{"function": {}}]},
+        {"role": "tool", "content": "x", "tool_name": 7},
+    ],
+    "openai-responses": [
         {"role": "user", "content": 7},
-        {"content": "x"},
-        {"role": ["user"], "content": "x"},
-        {"role": "tool", "content": "x"},
-        {"role": "tool", "tool_call_id": 7, "content": "x"},
-        {"role": "assistant", "content": "x", "tool_calls": [{"id": None}]},
-        {"role": "assistant", "content": "x", "tool_calls": [7]},
-        {"role": "assistant", "content": "x", "tool_calls": 7},
-        ["role"],
-        None,
+        {"role": "user"},
+        {"type": None, "role": "user", "content": "x"},
+        {"type": 7},
+        item(call_id=7),  # type: ignore[arg-type] # that is the point
+        item(name=None),
+        output(said=7),
+        {"type": "reasoning", "summary": 7},
+    ],
+    "anthropic": [
+        {"role": "user"},
+        asks(7),  # type: ignore[arg-type] # that is the point
+        asks([7]),
+        asks([{"type": 7}]),
+        asks([{"type": "text"}]),
+        asks([{"type": "text", "text": 7}, PIXEL]),
+        asks(answer(7)),  # type: ignore[arg-type] # that is the point
+        claude(use(7, "a")),  # type: ignore[arg-type] # that is the point
+    ],
+    "gemini": [
+        {"role": "user", "parts": 7},
+        gemini("user", 7),
+        gemini("user", {"text": 7}),
+        gemini("model", {"text": 7}),
+        gemini("model", {"text": "x", "functionCall": {"name": "f"}}),
+        gemini("model", invoke(7)),  # type: ignore[arg-type] # that is the point
+        gemini("user", respond(id=7), SPOKEN),
+    ],
+    "bedrock": [
+        asks("x"),  # type: ignore[arg-type] # that is the point
+        asks([7]),
+        asks([{}]),
+        asks([{"text": 7}]),
+        asks([{"text": "x", "image": {}}]),
+        asks([{"toolResult": {"toolUseId": "a"}}]),
+        claude([{"toolUse": {"toolUseId": 7}}]),
+    ],
+}
+"""What is no message, seen without looking deep."""
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        (name, wrong)
+        for name in WIRE
+        for wrong in [*SHALLOW[name], {"role": "nobody", "content": "x"}, [], None]
     ],
 )
-def test_what_is_malformed_is_never_read_as_columns(wrong: Any) -> None:
-    """So that decoding names it."""
-    assert sketch_chat([user(), wrong, say()], OpenAI.dialect) is None
+@pytest.mark.parametrize("depth", [2, 20])
+def test_what_is_malformed_is_always_named(name: str, wrong: Any, depth: int) -> None:
+    """Even where it will be dropped; an earlier one before a later one."""
+    entries = [*USUAL[name] * depth, wrong, *USUAL[name] * depth, None]
+    fmt = get_format(name)
+    refused = attempt(fmt.decode, wrong, f"$[{depth * len(USUAL[name])}]")
+    assert isinstance(refused, FormatError)
+
+    with pytest.raises(FormatError) as caught:
+        turnkeep.fit(entries, 200, format=name)
+
+    assert str(caught.value) == str(refused)
+
+
+@every
+def test_ids_are_unique_in_every_format(name: str) -> None:
+    """Those of odd entries, too, and of what is dropped."""
+    odd = dict(ODD[name][0][0])
+    entries = [{**USUAL[name][0], "id": "x"}, *USUAL[name] * 9, {**odd, "id": "x"}]
+
+    with pytest.raises(turnkeep.DuplicateIdError, match="x"):
+        turnkeep.fit(entries, 100, format=name)
 
 
 @pytest.mark.corpus
-def test_recorded_chats() -> None:
-    """Every one of them, and most are read as columns."""
-    read = 0
-    for row in read_corpus("openai"):
-        read += agrees(list(get_format("openai").open(row["body"]).entries))
-    assert read > 400
+@pytest.mark.parametrize(
+    "name", ["openai", "openai-responses", "anthropic", "gemini", "bedrock"]
+)
+def test_recorded_lists(name: str) -> None:
+    """Every one of them, and few of their entries are odd."""
+    fmt = get_format(name)
+    total = odd = 0
+    for row in read_corpus(name):
+        entries = list(fmt.open(row["body"]).entries)
+        assert agrees(name, entries)
+        with contextlib.suppress(FormatError):
+            odd += len(fmt.outline(entries).messages)
+            total += len(entries)
+    assert odd * 8 < total
