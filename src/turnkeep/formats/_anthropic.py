@@ -26,7 +26,7 @@ from ._claude._messages import (
     decode_message,
     wire_role,
 )
-from ._claude._outline import outline_claude
+from ._claude._outline import ClaudeReader
 from ._ids import with_call_ids
 from ._joins import shares_entry
 from ._outline import Outline
@@ -116,7 +116,7 @@ class Anthropic:
 
     def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
         """See `Format.outline`."""
-        return outline_claude(entries, self.decode, path)
+        return ClaudeReader(entries, self.decode, path).read()
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.

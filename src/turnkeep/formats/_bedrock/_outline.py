@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, CallKey, LinkId
+from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, CallKey
 
-from .._outline import (
-    END,
-    MOST,
-    ONE_CALL,
-    UNKNOWN,
-    Decode,
-    Outline,
-    OutlineReader,
+from .._block_outline import (
+    NOTHING,
+    REASONING,
+    WORDS,
+    BlockReader,
+    Look,
+    Says,
+    unmarked,
 )
-from .._shape import MARKS
+from .._outline import END, ONE_CALL, UNKNOWN
 
 _REASONING = ({"reasoningText"}, {"redactedContent"})
 _MEDIA = ("image", "document")
 
 
-def outline_bedrock(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
-    """What a list of messages says; see `OutlineReader.read`."""
-    return _Reader(entries, decode, path).read()
+class BedrockReader(BlockReader):
+    """Reads lists of Bedrock's messages."""
 
-
-class _Reader(OutlineReader):
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
         codes, asked, told = self.codes, self.asked, self.told
@@ -42,8 +38,7 @@ class _Reader(OutlineReader):
                 block = content[0] if len(content) == 1 else None
                 if role == "user":
                     if block is None or len(block) != 1:
-                        if not self._add_blocks(entry, content):
-                            return entry
+                        self.add_blocks(entry, content)
                         continue
                     if "text" in block:
                         asked.append(block["text"])
@@ -69,8 +64,8 @@ class _Reader(OutlineReader):
                             return entry
                         call_ids.append(call_id)
                         codes.append(ONE_CALL)
-                    elif not self._add_assistant(content):
-                        return entry
+                    else:
+                        self.add_answer(content)
                 elif role == "system":
                     codes.append(SYSTEM)
                 else:
@@ -81,49 +76,28 @@ class _Reader(OutlineReader):
             return entry
         return END
 
-    def _add_assistant(self, content: list[Any]) -> bool:
-        """Note a message of several blocks, if it is not odd."""
-        ids: list[LinkId] = []
-        thinks = False
-        for block in content:
-            (member,) = block
-            if member == "toolUse":
-                inner = block[member]
-                if "type" in inner:
-                    return False
-                ids.append(inner["toolUseId"])
-            elif member == "reasoningContent":
-                if block[member].keys() not in _REASONING:
-                    return False
-                thinks = True
-        if ids and (len(ids) > MOST or set(map(type, ids)) != {str}):
-            return False
-        if thinks:
-            self.reasoning.append(len(self.codes))
-        self.add_calls(ids)
-        return True
-
-    def _add_blocks(self, entry: dict[str, Any], content: list[Any]) -> bool:
-        """Note a user's entry of several blocks, if it is not odd."""
-        ids: list[LinkId] = []
-        words = False
-        for block in content:
-            (member,) = block
-            if member == "toolResult":
-                inner = block[member]
-                if _said_in(inner).startswith(MARKS):
-                    return False
-                ids.append(inner["toolUseId"])
-            elif member == "text":
-                if block[member].startswith(MARKS):
-                    return False
-                words = True
-            elif member in _MEDIA:
-                words = True
-        if ids and (len(ids) > MOST or set(map(type, ids)) != {str}):
-            return False
-        self.add_results(ids, entry.get("id"), words=words)
-        return True
+    @staticmethod
+    def look(block: Any, *, by_model: bool) -> Look:
+        """See `BlockReader.look`."""
+        (member,) = block
+        if member == "text":
+            if not by_model:
+                unmarked(block[member])
+            return WORDS
+        if member == "toolUse" and by_model:
+            inner = block[member]
+            if "type" in inner:
+                # A call of the server's own.
+                raise ValueError
+            return Says.CALL, inner["toolUseId"]
+        if member == "toolResult" and not by_model:
+            unmarked(_said_in(block[member]))
+            return Says.RESULT, block[member]["toolUseId"]
+        if member == "reasoningContent" and by_model:
+            if block[member].keys() not in _REASONING:
+                raise ValueError
+            return REASONING
+        return WORDS if member in _MEDIA else NOTHING
 
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:

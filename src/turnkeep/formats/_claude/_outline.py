@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, CallKey, LinkId
+from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, CallKey
 
-from .._outline import (
-    END,
-    MOST,
-    ONE_CALL,
-    UNKNOWN,
-    Decode,
-    Outline,
-    OutlineReader,
-    first_text,
+from .._block_outline import (
+    NOTHING,
+    REASONING,
+    WORDS,
+    BlockReader,
+    Look,
+    Says,
+    unmarked,
 )
-from .._shape import MARKS
+from .._outline import END, ONE_CALL, UNKNOWN, first_text
 
 _TEXT = ("text",)
 _THINKING = ("thinking", "redacted_thinking")
 _MEDIA = ("image", "document")
 
 
-def outline_claude(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
-    """What a list of messages says; see `OutlineReader.read`."""
-    return _Reader(entries, decode, path).read()
+class ClaudeReader(BlockReader):
+    """Reads lists of Anthropic's messages."""
 
-
-class _Reader(OutlineReader):
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
         codes, asked, told = self.codes, self.asked, self.told
@@ -63,10 +58,9 @@ class _Reader(OutlineReader):
                             codes.append(USER)
                         else:
                             return entry
-                    elif self._add_blocks(entry, content):
-                        continue
                     else:
-                        return entry
+                        self.add_blocks(entry, content)
+                        continue
                 elif role == "assistant":
                     if not is_listed:
                         codes.append(ASSISTANT)
@@ -76,8 +70,8 @@ class _Reader(OutlineReader):
                             return entry
                         call_ids.append(call_id)
                         codes.append(ONE_CALL)
-                    elif not self._add_assistant(content):
-                        return entry
+                    else:
+                        self.add_answer(content)
                 elif role == "system":
                     codes.append(SYSTEM)
                 else:
@@ -88,50 +82,26 @@ class _Reader(OutlineReader):
             return entry
         return END
 
-    def _add_assistant(self, content: list[Any]) -> bool:
-        """Note a message of several blocks, if it is not odd."""
-        ids: list[LinkId] = []
-        thinks = False
-        for block in content:
-            kind = block["type"]
-            if kind == "tool_use":
-                ids.append(block["id"])
-            elif kind in _THINKING:
-                thinks = True
-            elif type(kind) is not str:
-                return False
-        if ids and (len(ids) > MOST or set(map(type, ids)) != {str}):
-            return False
-        if thinks:
-            self.reasoning.append(len(self.codes))
-        self.add_calls(ids)
-        return True
-
-    def _add_blocks(self, entry: dict[str, Any], content: list[Any]) -> bool:
-        """Note a user's entry of several blocks, if it is not odd."""
-        ids: list[LinkId] = []
-        words = False
-        for block in content:
-            kind = block["type"]
-            if kind == "tool_result":
-                said = block.get("content")
-                if type(said) is list:
-                    said = first_text(said, _TEXT)
-                if said is not None and said.startswith(MARKS):
-                    return False
-                ids.append(block["tool_use_id"])
-            elif kind == "text":
-                if block["text"].startswith(MARKS):
-                    return False
-                words = True
-            elif kind in _MEDIA:
-                words = True
-            elif type(kind) is not str:
-                return False
-        if ids and (len(ids) > MOST or set(map(type, ids)) != {str}):
-            return False
-        self.add_results(ids, entry.get("id"), words=words)
-        return True
+    @staticmethod
+    def look(block: Any, *, by_model: bool) -> Look:
+        """See `BlockReader.look`."""
+        kind = block["type"]
+        if kind == "tool_use" and by_model:
+            return Says.CALL, block["id"]
+        if kind == "tool_result" and not by_model:
+            said = block.get("content")
+            if said is not None:
+                unmarked(first_text(said, _TEXT) if type(said) is list else said)
+            return Says.RESULT, block["tool_use_id"]
+        if kind == "text":
+            if not by_model:
+                unmarked(block["text"])
+            return WORDS
+        if kind in _THINKING and by_model:
+            return REASONING
+        if type(kind) is not str:
+            raise TypeError
+        return WORDS if kind in _MEDIA else NOTHING
 
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from turnkeep.turns import ASSISTANT, RESULT, USER, CallKey, LinkId
 
-from .._outline import END, MOST, ONE_CALL, UNKNOWN, Decode, Outline, OutlineReader
-from .._shape import MARKS
+from .._block_outline import (
+    NOTHING,
+    REASONING,
+    WORDS,
+    BlockReader,
+    Look,
+    Says,
+    unmarked,
+)
+from .._outline import END, ONE_CALL, UNKNOWN
 from ._decode import DATA
 
-_USERS = ("user", "function")
 _MEDIA = ("inlineData", "fileData")
 
 
-def outline_gemini(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
-    """What a list of contents says; see `OutlineReader.read`."""
-    return _Reader(entries, decode, path).read()
+class GeminiReader(BlockReader):
+    """Reads lists of Gemini's contents."""
 
-
-class _Reader(OutlineReader):
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
         codes, asked, told = self.codes, self.asked, self.told
@@ -48,8 +51,8 @@ class _Reader(OutlineReader):
                         else:
                             return entry
                         codes.append(ONE_CALL)
-                    elif not self._add_model(parts):
-                        return entry
+                    else:
+                        self.add_answer(parts)
                 elif role == "user":
                     if "text" in part:
                         asked.append(part["text"])
@@ -68,11 +71,11 @@ class _Reader(OutlineReader):
                             return entry
                         told.append(said)
                         codes.append(RESULT)
-                    elif self._add_parts(entry, parts):
-                        continue
                     else:
-                        return entry
-                elif role == "function" and self._add_parts(entry, parts):
+                        self.add_blocks(entry, parts)
+                        continue
+                elif role == "function":
+                    self.add_blocks(entry, parts)
                     continue
                 else:
                     return entry
@@ -82,45 +85,23 @@ class _Reader(OutlineReader):
             return entry
         return END
 
-    def _add_model(self, parts: list[Any]) -> bool:
-        """Note what the model says in several parts, if it is not odd."""
-        ids: list[LinkId] = []
-        thinks = False
-        for part in parts:
-            key = _data_in(part)
-            if DATA.get(key) == "functionCall":
-                ids.append(_linked(part[key]))
-            elif key == "text" and part.get("thought") is True:
-                thinks = True
-        if len(ids) > MOST:
-            return False
-        if thinks:
-            self.reasoning.append(len(self.codes))
-        self.add_calls(ids)
-        return True
-
-    def _add_parts(self, entry: dict[str, Any], parts: list[Any]) -> bool:
-        """Note a user's content of several parts, if it is not odd."""
-        ids: list[LinkId] = []
-        words = False
-        for part in parts:
-            key = _data_in(part)
-            kind = DATA.get(key)
-            if kind == "functionResponse":
-                said = _said_in(part[key])
-                if said.startswith(MARKS):
-                    return False
-                ids.append(_linked(part[key]))
-            elif kind == "text":
-                if part[key].startswith(MARKS):
-                    return False
-                words = True
-            elif kind in _MEDIA:
-                words = True
-        if len(ids) > MOST:
-            return False
-        self.add_results(ids, entry.get("id"), words=words)
-        return True
+    @staticmethod
+    def look(block: Any, *, by_model: bool) -> Look:
+        """See `BlockReader.look`."""
+        key = _data_in(block)
+        kind = DATA.get(key)
+        if kind == "text":
+            if not by_model:
+                unmarked(block[key])
+            elif block.get("thought") is True:
+                return REASONING
+            return WORDS
+        if kind == "functionCall" and by_model:
+            return Says.CALL, _linked(block[key])
+        if kind == "functionResponse" and not by_model:
+            unmarked(_said_in(block[key]))
+            return Says.RESULT, _linked(block[key])
+        return WORDS if kind in _MEDIA else NOTHING
 
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:
