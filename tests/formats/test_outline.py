@@ -83,8 +83,12 @@ OURS_IN_PARTS: list[Any] = [
     {"type": "refusal", "refusal": OURS},
 ]
 """First content parts that begin as messages of ours do."""
-CUSTOM = {"id": "a", "type": "custom", "custom": {"name": "f", "input": "x"}}
-CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CUSTOM: Entry = {"id": "a", "type": "custom", "custom": {"name": "f", "input": "x"}}
+CALL: Entry = {
+    "id": "a",
+    "type": "function",
+    "function": {"name": "f", "arguments": "{}"},
+}
 CHAT: list[list[dict[str, Any]]] = [
     [{"role": "assistant", "content": None}],
     [{"role": "assistant"}],
@@ -155,7 +159,7 @@ OLLAMA: list[list[Any]] = [
 
 def item(call_id: str = "a", **keys: Any) -> Entry:
     """A call of the Responses API."""
-    fields = {"type": "function_call", "call_id": call_id, "name": "f"}
+    fields: Entry = {"type": "function_call", "call_id": call_id, "name": "f"}
     return {**fields, "arguments": "{}", **keys}
 
 
@@ -202,7 +206,7 @@ def words(text: str = "and?") -> Entry:
     return {"type": "text", "text": text}
 
 
-def entry(role: str, blocks: list[Any], **keys: Any) -> Entry:
+def entry(role: str, blocks: Any, **keys: Any) -> Entry:
     """A message of blocks."""
     return {"role": role, "content": blocks, **keys}
 
@@ -401,7 +405,7 @@ def check_outcomes(name: str, entries: list[Any], options: dict[str, Any]) -> No
     assert quick == ordinary
 
 
-wishes = {
+wishes: dict[str, Any] = {
     "pending": st.sampled_from([None, ()]),
     "drop_system": st.booleans(),
     "on_invalid": st.sampled_from(["repair", "raise", "keep"]),
@@ -418,7 +422,7 @@ def test_plans_never_tell_how_a_list_was_read(
 ) -> None:
     """The same decisions, windows, warnings and errors either way."""
     entries = data.draw(lists(name))
-    options = data.draw(st.fixed_dictionaries({}, optional=wishes))
+    options: Entry = data.draw(st.fixed_dictionaries({}, optional=wishes))
     if data.draw(st.booleans()):
         options["token_counter"] = lambda _entry: 15
     if entries and data.draw(st.booleans()):
@@ -550,7 +554,7 @@ SHALLOW: dict[str, list[Any]] = {
     ],
     "anthropic": [
         {"role": "user"},
-        asks(7),  # type: ignore[arg-type] # that is the point
+        asks(7),
         asks([7]),
         asks([{"type": 7}]),
         asks([{"type": "text"}]),
@@ -568,7 +572,7 @@ SHALLOW: dict[str, list[Any]] = {
         gemini("user", respond(id=7), SPOKEN),
     ],
     "bedrock": [
-        asks("x"),  # type: ignore[arg-type] # that is the point
+        asks("x"),
         asks([7]),
         asks([{}]),
         asks([{"text": 7}]),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from turnkeep.model import Message, as_sent
-from turnkeep.turns import ASSISTANT, thinks
+from turnkeep.turns import reasoning_in
 
 from ._ledger import Ledger
 from ._replaced import Replaced
@@ -71,12 +71,7 @@ class Past:
 
     def reasoning(self) -> list[int]:
         """The assistant's messages that hold reasoning, in order. Linear."""
-        kinds = self._ledger.grouping.kinds
-        return [
-            index
-            for index, kind in enumerate(kinds)
-            if kind == ASSISTANT and thinks(self.message(index))
-        ]
+        return reasoning_in(self._ledger.grouping.kinds, self.message)
 
     def ledger(self, total: int) -> Ledger:
         """The first *total* messages, grouped and summed up again; costs them."""

@@ -10,7 +10,7 @@ from turnkeep.model import Message, Role, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.strategies._referents import referents_of
 from turnkeep.tokens import RequestCounter, request_counter
-from turnkeep.turns import ASSISTANT, HIDDEN, entry_of, thinks
+from turnkeep.turns import ASSISTANT, HIDDEN, entry_of, reasoning_in
 
 
 def read_session(
@@ -81,7 +81,8 @@ class Log:
         return self.messages[index]
 
     def reasoning(self) -> list[int]:
-        return [index for index, message in enumerate(self.messages) if thinks(message)]
+        kinds = (entry.kind for entry in self.entries)
+        return reasoning_in(kinds, self.message)
 
     def id(self, index: int) -> str:
         return self.messages[index].id or str(index)

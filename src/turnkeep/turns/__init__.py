@@ -42,6 +42,7 @@ from ._entries import (
     CallKey,
     Entry,
     entry_of,
+    reasoning_in,
     thinks,
 )
 from ._grouping import Grouping
@@ -73,6 +74,7 @@ __all__ = [
     "group_columns",
     "late_answers",
     "link_id",
+    "reasoning_in",
     "results_in",
     "thinks",
 ]

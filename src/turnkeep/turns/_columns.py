@@ -223,7 +223,7 @@ def _are_the_same(given: list[LinkId], ids: list[LinkId]) -> bool:
     if given == ids:
         return True
     kinds = {*map(type, given), *map(type, ids)}
-    return len(kinds) == 1 and sorted(given) == sorted(ids)  # type: ignore[type-var]
+    return len(kinds) == 1 and sorted(given) == sorted(ids)
 
 
 def _alternate(codes: bytes) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from turnkeep.model import (
@@ -108,6 +109,18 @@ def thinks(message: Message) -> bool:
         any(type(block) is Thinking for block in message.content)
         and entry_of(message).kind == ASSISTANT
     )
+
+
+def reasoning_in(kinds: Iterable[int], message: Callable[[int], Message]) -> list[int]:
+    """The messages of these kinds, in order, that hold the assistant's reasoning.
+
+    Looks at every message of the assistant's. Linear.
+    """
+    return [
+        index
+        for index, kind in enumerate(kinds)
+        if kind == ASSISTANT and thinks(message(index))
+    ]
 
 
 def _answer(block: ToolResult) -> Answer:

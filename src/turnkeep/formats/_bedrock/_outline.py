@@ -18,6 +18,7 @@ from .._block_outline import (
 from .._outline import END, ONE_CALL, UNKNOWN
 
 _REASONING = ({"reasoningText"}, {"redactedContent"})
+_NOTHING: dict[str, Any] = {}
 _MEDIA = ("image", "document")
 
 
@@ -35,9 +36,11 @@ class BedrockReader(BlockReader):
                 role, content = entry["role"], entry["content"]
                 if type(content) is not list:
                     return entry
-                block = content[0] if len(content) == 1 else None
+                block = content[0] if len(content) == 1 else _NOTHING
+                if type(block) is not dict:
+                    return entry
                 if role == "user":
-                    if block is None or len(block) != 1:
+                    if len(block) != 1:
                         self.add_blocks(entry, content)
                         continue
                     if "text" in block:
@@ -55,9 +58,9 @@ class BedrockReader(BlockReader):
                         asked.append("")
                         codes.append(USER)
                 elif role == "assistant":
-                    if block is not None and len(block) == 1 and "text" in block:
+                    if len(block) == 1 and "text" in block:
                         codes.append(ASSISTANT)
-                    elif block is not None and len(block) == 1 and "toolUse" in block:
+                    elif len(block) == 1 and "toolUse" in block:
                         inner = block["toolUse"]
                         call_id = inner["toolUseId"]
                         if type(call_id) is not str or "type" in inner:
@@ -79,6 +82,8 @@ class BedrockReader(BlockReader):
     @staticmethod
     def look(block: Any, *, by_model: bool) -> Look:
         """See `BlockReader.look`."""
+        if type(block) is not dict:
+            raise TypeError
         (member,) = block
         if member == "text":
             if not by_model:

@@ -18,6 +18,7 @@ from .._block_outline import (
 from .._outline import END, ONE_CALL, UNKNOWN
 from ._decode import DATA
 
+_NOTHING: dict[str, Any] = {}
 _MEDIA = ("inlineData", "fileData")
 
 
@@ -35,7 +36,7 @@ class GeminiReader(BlockReader):
                 role, parts = entry["role"], entry["parts"]
                 if type(parts) is not list:
                     return entry
-                part = parts[0] if len(parts) == 1 and len(parts[0]) == 1 else ()
+                part = parts[0] if len(parts) == 1 and len(parts[0]) == 1 else _NOTHING
                 if role == "model":
                     if "text" in part and type(part["text"]) is str:
                         codes.append(ASSISTANT)
@@ -114,12 +115,15 @@ class GeminiReader(BlockReader):
         ]
 
 
-def _data_in(part: Any) -> str:
+def _data_in(part: dict[str, Any]) -> str:
     """The data field of a part; empty where it has none.
 
     Raises:
+        TypeError: It is no part.
         ValueError: There are several.
     """
+    if type(part) is not dict:
+        raise TypeError
     found = [key for key in part if key in DATA and part[key] is not None]
     if not found:
         return ""
