@@ -24,10 +24,11 @@ from turnkeep.formats import get_format
 from turnkeep.model import Message, Text, ToolCall, ToolResult
 from turnkeep.turns import (
     ASSISTANT,
-    CALL,
     MANY_CALLS,
-    OPEN_RESULT,
+    MANY_RESULTS,
+    NOTE,
     RESULT,
+    SYSTEM,
     USER,
     Answer,
     CallKey,
@@ -37,8 +38,10 @@ from turnkeep.turns import (
     _at_once,
     _columns,
     _marks,
+    code_of,
     entry_of,
     group_columns,
+    link_id,
 )
 from turnkeep.turns import Entry as Row
 from turnkeep.turns._marks import Marks
@@ -168,7 +171,7 @@ def test_a_second_result_in_the_same_message_is_a_duplicate(
 ) -> None:
     """As one in a message of its own is, and what follows is grouped as ever."""
     start = [user(), call("a")]
-    grouping = group_columns(columns_of(start)) if at_once else group(start)
+    grouping = group_columns(columns_of(rows_of(start))) if at_once else group(start)
     twice = Message.user((ToolResult("a", "1"), ToolResult("a", "2"), *words))
 
     grouping.add(entry_of(twice))
@@ -312,23 +315,33 @@ def test_every_message_is_always_in_one_step_and_every_step_in_one_turn(
     )
 
 
-def columns_of(chat: list[Entry]) -> Columns:
-    """A chat as columns, by way of the rows."""
+def rows_of(chat: list[Entry]) -> list[Row]:
+    """A chat as grouping sees it."""
     openai = get_format("openai")
-    rows = [entry_of(m) for e in chat for m in openai.decode(e)]
+    return [entry_of(m) for e in chat for m in openai.decode(e)]
+
+
+def columns_of(rows: list[Row]) -> Columns:
+    """Rows as columns."""
+    codes = bytes(map(code_of, rows))
     return Columns(
-        bytes(map(code_of, rows)),
-        [key.id or "" for row in rows if len(row.calls) < 31 for key in row.calls],
-        [answer.id or "" for row in rows for answer in row.results],
+        codes,
+        [
+            link_id(key)
+            for row, code in zip(rows, codes, strict=True)
+            if code != MANY_CALLS
+            for key in row.calls
+        ],
+        [
+            link_id(answer)
+            for row, code in zip(rows, codes, strict=True)
+            if code != MANY_RESULTS
+            for answer in row.results
+        ],
         lambda index: list(rows[index].calls),
+        {n: rows[n].results for n, code in enumerate(codes) if code == MANY_RESULTS},
+        [n for n, row in enumerate(rows) if row.is_summary],
     )
-
-
-def code_of(row: Row) -> int:
-    """The byte that stands for a message."""
-    if row.results:
-        return RESULT if row.results[0].final else OPEN_RESULT
-    return min(row.kind + CALL * len(row.calls), MANY_CALLS)
 
 
 def state_of(grouping: Grouping) -> dict[str, object]:
@@ -373,24 +386,70 @@ def in_blocks_of(size: int) -> Iterator[None]:
         yield
 
 
-@given(chats(broken=True, max_length=20), st.integers(0, 20), st.integers(1, 9))
+call_keys = st.builds(
+    CallKey, st.sampled_from(["a", "b", None]), st.sampled_from(["f", "g"])
+)
+answers = st.builds(
+    lambda key, final: Answer(key.id, None if key.id else key.name, final),
+    call_keys,
+    st.sampled_from([True, True, True, False]),
+)
+plain_rows = st.sampled_from(
+    [
+        [Row(SYSTEM)],
+        [Row(USER)],
+        [Row(USER)],
+        [Row(ASSISTANT)],
+        [Row(NOTE)],
+        [Row(USER, is_summary=True)],
+    ]
+)
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> list[Row]:
+    """A message with calls and its results, in one message, in several, or muddled."""
+    calls = draw(st.lists(call_keys, min_size=1, max_size=3))
+    given_ = [Answer(key.id, None if key.id else key.name, final=True) for key in calls]
+    given_ = draw(st.permutations(given_))
+    if draw(st.booleans()):
+        given_ += draw(st.lists(answers, max_size=2))
+    parts = [given_] if draw(st.booleans()) else [[answer] for answer in given_]
+    results = [Row(RESULT, (), tuple(part)) for part in parts if part]
+    more = draw(st.one_of(st.just([]), st.just([]), plain_rows))
+    at = draw(st.integers(0, len(results)))
+    return [Row(ASSISTANT, tuple(calls)), *results[:at], *more, *results[at:]]
+
+
+stray_rows = st.lists(answers, min_size=1, max_size=3).map(
+    lambda given: [Row(RESULT, (), tuple(given))]
+)
+histories_of_rows = st.lists(
+    st.one_of(rounds(), rounds(), plain_rows, stray_rows), max_size=8
+).map(lambda parts: [row for part in parts for row in part])
+
+
+@given(
+    chats(broken=True, max_length=20).map(rows_of) | histories_of_rows,
+    st.integers(0, 20),
+    st.integers(1, 9),
+)
 def test_columns_always_group_as_rows_do(
-    chat: list[Entry], split: int, block: int
+    rows: list[Row], split: int, block: int
 ) -> None:
     """All at once, or the first part at once and the rest one by one."""
-    whole = group(chat)
+    whole = Grouping(rows)
     with in_blocks_of(block):
-        at_once = group_columns(columns_of(chat))
-        in_part = group_columns(columns_of(chat[:split]))
-        for entry in chat[split:]:
-            (message,) = get_format("openai").decode(entry)
-            in_part.add(entry_of(message))
+        at_once = group_columns(columns_of(rows))
+        in_part = group_columns(columns_of(rows[:split]))
+        for row in rows[split:]:
+            in_part.add(row)
 
         for grouping in (at_once, in_part):
             assert answers_of(grouping) == answers_of(whole)
             assert state_of(grouping) == state_of(whole)
             assert answers_of(grouping) == answers_of(whole)
-        for call_id in ("a", "b", "c", "z"):
+        for call_id in ("a", "b", "c", "f", "g", "z"):
             assert at_once.was_closed(call_id) == whole.was_closed(call_id)
 
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
-from turnkeep.formats._base import Envelope, Format, Sketch, Sketching
+from turnkeep.formats._base import Envelope, Format
 from turnkeep.formats._neighbours import joiner_of
-from turnkeep.model import Message, PinScope, ToolResult, as_sent, paused_gc
+from turnkeep.formats._outline import Outline, own_id
+from turnkeep.formats._parted import part_late, part_message
+from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ANSWERS, ASSISTANT, Grouping, entry_of, group_columns
+from turnkeep.turns import (
+    ANSWERS,
+    Columns,
+    Grouping,
+    entry_of,
+    group_columns,
+    late_answers,
+)
 
 
 class Counter(Protocol):
@@ -111,23 +120,36 @@ class ListSource:
         self._counter = counter
         self._entries = list(envelope.entries) if lasting else envelope.entries
         self._messages: dict[int, Message] = {}
-        self._wire: Sequence[int] = range(len(self._entries))
+        self._wire: Sequence[int] = ()
         """The entry of each message."""
+        self._reasoning: Sequence[int] = ()
         self._counts: dict[int, int] = {}
         self._apart = not counter.by_entry
         """Whether every part of an entry is counted as what it would be alone."""
         self._made: dict[Message, int] = {}
-        sketch: Sketch | None = None
-        if isinstance(fmt, Sketching):
-            with paused_gc():
-                sketch = fmt.sketch(self._entries)
-        if sketch is None:
-            every = range(len(self._entries))
-            self._ids = self._take_ids(every, list(map(_id_of, self._entries)))
-            self.grouping = self._decode_all()
-        else:
-            self._ids = self._take_ids(sketch.id_at, sketch.ids)
-            self.grouping = group_columns(sketch.columns)
+        with paused_gc():
+            outline = fmt.outline(self._entries, envelope.path)
+            self._ids = self._take_ids(outline.id_at, outline.ids)
+            self._take(outline)
+            if outline.columns is None:
+                self.grouping = self._group_one_by_one()
+            else:
+                self.grouping = self._group(outline, outline.columns)
+
+    def _take(self, outline: Outline) -> None:
+        self._messages = outline.messages
+        self._wire = outline.wire
+        self._reasoning = outline.reasoning
+
+    def _group(self, outline: Outline, columns: Columns) -> Grouping:
+        """Group all at once, late results apart from those of the last calls."""
+        late: dict[int, list[int]] = {}
+        grouping = group_columns(columns, late)
+        if not late:
+            return grouping
+        outline, columns = part_late(outline, columns, late, self.message)
+        self._take(outline)
+        return group_columns(columns)
 
     def _take_ids(self, places: Sequence[int], found: Sequence[Any]) -> dict[str, int]:
         """The entries at *places* that have an id of their own, by it."""
@@ -144,35 +166,30 @@ class ListSource:
                 ids[identity] = nth
         return ids
 
-    def _decode_all(self) -> Grouping:
+    def _group_one_by_one(self) -> Grouping:
+        """Group messages that are all decoded, late results apart as well."""
         grouping = Grouping()
+        entries, messages = self._wire, self._messages
+        made: dict[int, Message] = {}
         wire: list[int] = []
-        with paused_gc():
-            for nth, entry in enumerate(self._entries):
-                for part in self._parts_of(entry, nth, grouping):
-                    self._messages[len(wire)] = part
-                    asked = part.metadata.get(ANSWERS) if part.metadata else None
-                    meant_for = -1
-                    if asked is not None and asked in self._ids:
-                        meant_for = bisect_left(wire, self._ids[asked])
-                    wire.append(nth)
-                    grouping.add(entry_of(part), meant_for)
+        for index, nth in enumerate(entries):
+            row = entry_of(messages[index])
+            late = late_answers(grouping, row.results, len(grouping))
+            parts = [messages[index]]
+            if 0 < len(late) < len(row.results):
+                parts = part_message(messages[index], late)
+            for part in parts:
+                asked = part.metadata.get(ANSWERS) if part.metadata else None
+                meant_for = -1
+                if asked is not None and asked in self._ids:
+                    meant_for = bisect_left(wire, self._ids[asked])
+                made[len(wire)] = part
+                wire.append(nth)
+                grouping.add(entry_of(part), meant_for)
+        self._messages = made
         if len(wire) > len(self._entries):
             self._wire = wire
         return grouping
-
-    def _parts_of(self, entry: Any, nth: int, grouping: Grouping) -> list[Message]:
-        """The messages of an entry, late results apart from those of the last calls."""
-        made: list[Message] = []
-        for part in self.format.decode(entry, f"{self.envelope.path}[{nth}]"):
-            late = _late_results(part, grouping)
-            rest = [block for block in part.content if block not in late]
-            if not late or not any(isinstance(block, ToolResult) for block in rest):
-                made.append(part)
-                continue
-            made += [part.evolve(id=None, content=(block,)) for block in late]
-            made.append(part.evolve(content=tuple(rest)))
-        return made
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
@@ -224,10 +241,15 @@ class ListSource:
         """See `Source.message`."""
         known = self._messages.get(index)
         if known is None:
-            # Only lists read as columns get here, and those have one message an entry.
-            (known,) = self.format.decode(self._entries[index], self.path(index))
-            self._messages[index] = known
+            nth = self._wire[index]
+            parts = self.format.decode(self._entries[nth], self.path(index))
+            self._messages.update(zip(range(*self._parts(nth)), parts, strict=True))
+            known = self._messages[index]
         return known
+
+    def reasoning(self) -> Sequence[int]:
+        """See `Source.reasoning`."""
+        return self._reasoning
 
     def id(self, index: int) -> str:
         """See `Source.id`."""
@@ -352,7 +374,7 @@ class ListSource:
         if is_whole and not any(i in edits for i in parts):
             return [entries[nth]]
         return self.format.encode(
-            [edits[i][0] if i in edits else self._messages[i] for i in parts]
+            [edits[i][0] if i in edits else self.message(i) for i in parts]
         )
 
 
@@ -368,25 +390,6 @@ def _goes_on(
     )
 
 
-def _late_results(part: Message, grouping: Grouping) -> list[ToolResult]:
-    """Those of several results whose calls stand before the last thing said."""
-    results = part.tool_results
-    if len(results) < 2:
-        return []
-    last = len(grouping) - 1
-    while last >= 0 and grouping.kinds[last] == ASSISTANT:
-        last -= 1
-    return [
-        result
-        for result in results
-        if result.tool_call_id is not None
-        and (calls := grouping.open_of(result.tool_call_id))
-        and all(call.message <= last for call in calls)
-    ]
-
-
 def _id_of(entry: Any) -> str | None:
-    identity = (
-        entry.get("id") if isinstance(entry, Mapping) else getattr(entry, "id", None)
-    )
+    identity = own_id(entry)
     return identity if isinstance(identity, str) and identity else None

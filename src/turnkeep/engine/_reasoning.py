@@ -13,7 +13,7 @@ from typing import TypeAlias
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM
+from turnkeep.turns import HIDDEN, RESULT, SYSTEM
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -21,15 +21,9 @@ that moved, the messages that were mended."""
 
 
 def thoughts(history: History) -> list[int]:
-    """The messages that hold reasoning, as the window has them. Linear."""
-    kinds, message = history.grouping.kinds, history.source.message
-    return [
-        index
-        for index, kind in enumerate(kinds)
-        if kind == ASSISTANT
-        and index not in history.stripped
-        and any(isinstance(block, Thinking) for block in message(index).content)
-    ]
+    """The messages that hold reasoning, as the window has them."""
+    stripped = history.stripped
+    return [index for index in history.source.reasoning() if index not in stripped]
 
 
 def open_round(history: History) -> range:

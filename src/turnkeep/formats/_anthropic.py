@@ -28,8 +28,10 @@ from ._claude._messages import (
     decode_message,
     wire_role,
 )
+from ._claude._outline import ClaudeReader
 from ._ids import lacks_id, with_call_ids
 from ._joins import change_sides, shares_entry
+from ._outline import Outline
 from ._shape import MARKS, as_array, as_object, sample
 from ._wire import need, rest, weave
 
@@ -108,6 +110,10 @@ class Anthropic:
         if isinstance(wire_id := entry.get("id"), str):
             fields["id"] = wire_id
         return decode_message(entry, path, NAME, fields)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return ClaudeReader(entries, self.decode, path).read()
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.

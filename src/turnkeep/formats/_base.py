@@ -6,7 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 
 from turnkeep.model import Message
-from turnkeep.turns import Columns
+
+from ._outline import Outline
 
 
 def origin_of(message: Message) -> str | None:
@@ -128,6 +129,17 @@ class Format(Protocol):
         """
         ...
 
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """What a list says, decoded no further than it has to be.
+
+        Every entry is looked at: an object, a role, a type of content. What is unusual
+        is decoded, alone and in its place, and what is malformed always is. Linear.
+
+        Raises:
+            FormatError: An entry is malformed, with its path below *path*.
+        """
+        ...
+
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """Wire entries that say *messages*, in their order.
 
@@ -148,29 +160,6 @@ class Format(Protocol):
 
     def losses(self, message: Message) -> list[str]:
         """What of *message* this format cannot carry, in words; usually nothing."""
-        ...
-
-
-@attrs.frozen
-class Sketch:
-    """What a long list says without any of its messages being decoded."""
-
-    columns: Columns
-    id_at: Sequence[int]
-    """The entries that have an `id` of their own, in order."""
-    ids: Sequence[Any]
-    """What it is, of each of them."""
-
-
-@runtime_checkable
-class Sketching(Protocol):
-    """A format that can read a long list without decoding its messages."""
-
-    def sketch(self, entries: Sequence[Any]) -> Sketch | None:
-        """What *entries* say; none where one of them is not ordinary.
-
-        What is malformed is never ordinary, so that `decode` names it.
-        """
         ...
 
 

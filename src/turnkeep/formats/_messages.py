@@ -8,6 +8,7 @@ from turnkeep.model import Message
 
 from ._base import Envelope, Match
 from ._chat._open import system_messages
+from ._outline import Outline, outline_decoded
 from ._shape import json_type
 
 
@@ -38,6 +39,10 @@ class Messages:
             reason = f"a Message object is expected, got {json_type(entry)}"
             raise FormatError(reason, path)
         return (entry,)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

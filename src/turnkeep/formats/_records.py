@@ -20,6 +20,7 @@ from ._fields import call_of, with_tool_names
 from ._ids import calls_before, lacks_id, with_call_ids
 from ._joins import answers
 from ._losses import host_losses, key_losses
+from ._outline import Outline, outline_decoded
 from ._record_losses import field_losses
 from ._spelling import recall, remember
 from ._table import ANY, TEXT, Field, Table
@@ -93,6 +94,10 @@ class RecordFormat(ABC):
         if (quick := self.read_short(entry, path)) is not None:
             return (quick,)
         return (remember(self.read(entry, path), entry, self.name, self.write),)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`. A message of several parts may become several."""

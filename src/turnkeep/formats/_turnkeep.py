@@ -20,6 +20,7 @@ from turnkeep.serial import (
 from ._base import Envelope, Match, layout_of, origin_of
 from ._body import open_body
 from ._chat._open import system_messages
+from ._outline import Outline, outline_decoded
 from ._shape import compact, json_type, sample
 from ._spelling import change, difference
 
@@ -78,6 +79,10 @@ class Turnkeep:
         # Fields written at their default, say. The saved layout stays inside of ours.
         details = compact([message.layout, patch])
         return (attrs.evolve(message, layout=f"{_NAME}:{details}"),)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -44,6 +44,10 @@ class Source(Protocol):
 
     def message(self, index: int) -> Message:
         """The message itself; decoded now if it has not been."""
+        ...
+
+    def reasoning(self) -> Sequence[int]:
+        """The assistant's messages that hold reasoning, in order."""
         ...
 
     def id(self, index: int) -> str:

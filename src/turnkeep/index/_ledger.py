@@ -14,7 +14,15 @@ from turnkeep.errors import DuplicateIdError
 from turnkeep.index._prefix_sums import Tally
 from turnkeep.model import Message, PinScope, as_sent
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ANSWERS, HIDDEN, SYSTEM, Entry, Grouping, entry_of
+from turnkeep.turns import (
+    ANSWERS,
+    HIDDEN,
+    SYSTEM,
+    Entry,
+    Grouping,
+    entry_of,
+    reasoning_in,
+)
 
 from ._replaced import Replaced
 
@@ -371,6 +379,10 @@ class Ledger:
     def message(self, index: int) -> Message:
         """One message."""
         return self.messages[index]
+
+    def reasoning(self) -> list[int]:
+        """The assistant's messages that hold reasoning, in order. Linear."""
+        return reasoning_in(self.grouping.kinds, self.message)
 
     def id(self, index: int) -> str:
         """Id of a message."""

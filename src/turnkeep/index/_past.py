@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from turnkeep.model import Message, as_sent
+from turnkeep.turns import reasoning_in
 
 from ._ledger import Ledger
 from ._replaced import Replaced
@@ -67,6 +68,10 @@ class Past:
         if self._replaced(index) is None and self._counts is ledger.counts:
             return ledger.count(index)
         return self._counter.message(as_sent(self.message(index)))
+
+    def reasoning(self) -> list[int]:
+        """The assistant's messages that hold reasoning, in order. Linear."""
+        return reasoning_in(self._ledger.grouping.kinds, self.message)
 
     def ledger(self, total: int) -> Ledger:
         """The first *total* messages, grouped and summed up again; costs them."""

@@ -10,7 +10,7 @@ from turnkeep.model import Message, Role, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.strategies._referents import referents_of
 from turnkeep.tokens import RequestCounter, request_counter
-from turnkeep.turns import ASSISTANT, HIDDEN, Entry, entry_of
+from turnkeep.turns import ASSISTANT, HIDDEN, Entry, entry_of, reasoning_in
 
 
 def read_session(
@@ -79,6 +79,10 @@ class Log:
 
     def message(self, index: int) -> Message:
         return self.messages[index]
+
+    def reasoning(self) -> list[int]:
+        kinds = (entry.kind for entry in self.entries)
+        return reasoning_in(kinds, self.message)
 
     def id(self, index: int) -> str:
         return self.messages[index].id or str(index)

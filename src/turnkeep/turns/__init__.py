@@ -20,7 +20,17 @@ Not public: it may change in any release.
 
 from ._at_once import group_columns
 from ._calls import OpenCall, Problem
-from ._columns import CALL, MANY_CALLS, OPEN_RESULT, Columns
+from ._columns import (
+    CALL,
+    MANY_CALLS,
+    MANY_RESULTS,
+    OPEN_RESULT,
+    Columns,
+    LinkId,
+    code_of,
+    link_id,
+    results_in,
+)
 from ._entries import (
     ANSWERS,
     ASSISTANT,
@@ -34,8 +44,11 @@ from ._entries import (
     CallKey,
     Entry,
     entry_of,
+    reasoning_in,
+    thinks,
 )
 from ._grouping import Grouping
+from ._late import late_answers
 
 __all__ = [
     "ANSWERS",
@@ -43,6 +56,7 @@ __all__ = [
     "CALL",
     "HIDDEN",
     "MANY_CALLS",
+    "MANY_RESULTS",
     "NOTE",
     "OPEN_RESULT",
     "RESULT",
@@ -54,8 +68,15 @@ __all__ = [
     "Columns",
     "Entry",
     "Grouping",
+    "LinkId",
     "OpenCall",
     "Problem",
+    "code_of",
     "entry_of",
     "group_columns",
+    "late_answers",
+    "link_id",
+    "reasoning_in",
+    "results_in",
+    "thinks",
 ]

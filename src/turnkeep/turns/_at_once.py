@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ._calls import OpenCall, Problem
-from ._columns import KIND_OF, OPEN_RESULT, Columns
-from ._entries import ASSISTANT, HIDDEN, RESULT, USER, Answer, Entry
+from ._columns import KIND_OF, Columns, LinkId
+from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, Entry
 from ._grouping import Grouping
+from ._late import late_answers
 from ._marks import Marks
 
 _BEGINS = bytes(kind != RESULT for kind in range(256))
@@ -16,13 +19,32 @@ _MANY = 1_024
 _TWO_ASSISTANTS = bytes([ASSISTANT, ASSISTANT])
 
 
-def group_columns(columns: Columns) -> Grouping:
+def group_columns(
+    columns: Columns, late: dict[int, list[int]] | None = None
+) -> Grouping:
     """Group a whole history at once; the same as adding each of its messages.
 
     Linear, nearly all of it in C: only what is not answered on the spot is paired one
     by one.
+
+    Args:
+        columns:
+            The history.
+        late:
+            Gets, by message, which of several results `late_answers` tells apart; they
+            are paired before the others of their message.
     """
-    return _AtOnce(columns)
+    return _AtOnce(columns, late)
+
+
+class _Stray(NamedTuple):
+    """Results that do not stand right behind all that they answer."""
+
+    carriers: list[int]
+    """The messages of the calls that they answer."""
+    homes: list[int]
+    """The messages whose steps it belongs to: those, and where a result is one too
+    many, the one that came first."""
 
 
 class _AtOnce(Grouping):
@@ -34,6 +56,7 @@ class _AtOnce(Grouping):
         "_begins",
         "_columns",
         "_first",
+        "_late",
         "_looks",
         "_opens",
         "_seats",
@@ -41,22 +64,30 @@ class _AtOnce(Grouping):
         "_turn_first",
     )
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(
+        self, columns: Columns, late: dict[int, list[int]] | None = None
+    ) -> None:
         super().__init__()
         self._columns = columns
-        self._asked: set[str] | None = None
+        self._late = late
+        self._asked: set[LinkId] | None = None
         """The ids of all calls."""
-        self._answered: dict[str, list[int]] | None = None
+        self._answered: dict[LinkId, list[int]] | None = None
         """By id, the results that stand right behind their calls."""
         self.kinds = bytearray(columns.codes.translate(KIND_OF))
-        carriers, twins = self._pair()
+        self.summaries = list(columns.summaries)
+        strays = self._pair()
         heads = bytearray(self.kinds)
         at = self.kinds.find(_TWO_ASSISTANTS)
         while at >= 0:
             heads[at + 1] = RESULT
             at = self.kinds.find(_TWO_ASSISTANTS, at + 1)
-        for problem in self.problems:
-            heads[problem.message] = RESULT if problem.message in twins else HIDDEN
+        for index, stray in strays.items():
+            if not stray.homes:
+                heads[index] = HIDDEN
+        notes = self._notes()
+        for index in notes:
+            heads[index] = RESULT
         opens = heads.translate(_OPENS_TURN, _NO_STEP)
         opens[:1] = b"\1"[: len(opens)]
         self._begins = Marks(heads.translate(_BEGINS))
@@ -70,10 +101,10 @@ class _AtOnce(Grouping):
         """The steps of messages that stand behind a later one."""
         self._looks = 0
         """How often the step of a message was looked for."""
-        if carriers or twins:
-            self._seat_strays(carriers, twins)
+        if strays or notes:
+            self._seat(strays, notes)
         if self.kinds:
-            self._set_places(carriers)
+            self._set_places(strays)
 
     @property
     def first(self) -> array[int]:
@@ -166,89 +197,140 @@ class _AtOnce(Grouping):
         self.step_of = self.step_of
         return super().add(entry, meant_for)
 
-    def _pair(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Pair what is not answered on the spot.
+    def _notes(self) -> list[int]:
+        """The messages of ours that stay with the step before them, in order."""
+        found: list[int] = []
+        at = self.kinds.find(NOTE, 1)
+        while at >= 0:
+            found.append(at)
+            at = self.kinds.find(NOTE, at + 1)
+        return found
 
-        Returns:
-            The call's message of each such result, and for each result too many the
-            final result that came first.
-        """
+    def _pair(self) -> dict[int, _Stray]:
+        """Pair what is not answered on the spot: the messages with such results."""
         columns = self._columns
-        carriers: dict[int, int] = {}
-        twins: dict[int, int] = {}
-        for index, ids, _ in columns.strays():
+        strays: dict[int, _Stray] = {}
+        for link in columns.strays():
+            index = link.message
             if self.kinds[index] == ASSISTANT:
                 for position, key in enumerate(columns.keys_of(index)):
                     self._register(OpenCall(index, position, key))
                 continue
-            final = columns.codes[index] != OPEN_RESULT
-            call = self._match(Answer(ids[0], None, final))
-            if call is None:
-                known = self._closed_before(ids[0], index)
-                if known is not None:
-                    twins[index] = known
-                kind = "orphan_result" if known is None else "duplicate_result"
-                self.problems.append(Problem(kind, index, 0, ids[0]))
-                continue
-            carriers[index] = call.message
+            strays[index] = stray = _Stray([], [])
+            answers = columns.answers_of(link)
+            for position in self._positions(answers, index):
+                self._answer(stray, index, position, answers[position])
+        return strays
+
+    def _positions(self, answers: Sequence[Answer], index: int) -> Sequence[int]:
+        """The places of a message's results, in the order in which they are paired."""
+        every = range(len(answers))
+        if self._late is None or len(answers) < 2:
+            return every
+        late = late_answers(self, answers, index)
+        if not 0 < len(late) < len(answers):
+            return every
+        self._late[index] = late
+        return [*late, *(nth for nth in every if nth not in late)]
+
+    def _answer(self, stray: _Stray, index: int, position: int, answer: Answer) -> None:
+        """Pair one result."""
+        call = self._match(answer)
+        if call is not None:
+            stray.carriers.append(call.message)
+            stray.homes.append(call.message)
             if call.answer is not None:
                 self.superseded[call.answer] = index
-            call.answer = (index, 0)
-            if final:
-                self._close(call, index)
-        return carriers, twins
+            call.answer = (index, position)
+            if answer.final:
+                self._close(call, index, answer)
+            return
+        name = answer.id if answer.id is not None else f"\0{answer.name}"
+        known = self._closed_before(name, index)
+        kind = "orphan_result" if known is None else "duplicate_result"
+        said = answer.id if answer.id is not None else answer.name
+        self.problems.append(Problem(kind, index, position, said or ""))
+        if known is not None and known != index:
+            stray.homes.append(known)
 
-    def _seat_strays(self, carriers: dict[int, int], twins: dict[int, int]) -> None:
-        """Give the results that were not answered on the spot to their steps."""
-        misfits = {problem.message for problem in self.problems}
-        for index in sorted((*carriers, *twins)):
-            carrier = carriers.get(index)
-            step = self.step_at(twins[index] if carrier is None else carrier)
+    def _seat(self, strays: dict[int, _Stray], notes: list[int]) -> None:
+        """Give what was not answered on the spot, and notes, to their steps."""
+        for index in sorted((*strays, *notes)):
+            stray = strays.get(index)
+            homes = [index - 1] if stray is None else stray.homes
+            if not homes:
+                continue
+            step, *others = [self.step_at(home) for home in homes]
             if self._around(index) != step:
                 self._seats[index] = step
                 if self._step_of is not None:
                     self._step_of[index] = step
                 self.late.setdefault(step, []).append(index)
-            if carrier is None:
-                continue
-            before = index - 1
-            if before != carrier and (
-                carriers.get(before) != carrier or before in self.displaced
-            ):
-                self.displaced[index] = carrier
-            if (
-                self.step_at(before) != step
-                or before in misfits
-                or before in self.displaced_run
-            ):
+            for other in others:
+                if other != step:
+                    self._tie(step, other)
+            if stray is not None and stray.carriers:
+                self._note_place_of(index, stray, strays)
+
+    def _note_place_of(
+        self, index: int, stray: _Stray, strays: dict[int, _Stray]
+    ) -> None:
+        """Note if results do not stand right behind their calls."""
+        before = index - 1
+        place, run = -1, -1
+        if self.kinds[before] == ASSISTANT:
+            place, run = before, self.step_at(before)
+        elif self.kinds[before] == RESULT:
+            earlier = strays.get(before)
+            if earlier is None:
+                run = self.step_at(before)
+            elif earlier.carriers:
+                if before not in self.displaced:
+                    place = earlier.carriers[0]
+                if before not in self.displaced_run:
+                    run = self.step_at(earlier.carriers[0])
+        away = [carrier for carrier in stray.carriers if carrier != place]
+        if away:
+            self.displaced[index] = max(stray.carriers)
+            if any(self.step_at(carrier) != run for carrier in away):
                 self.displaced_run.add(index)
 
-    def _set_places(self, carriers: dict[int, int]) -> None:
+    def _set_places(self, strays: dict[int, _Stray]) -> None:
         """Leave the marks that `add` goes on from."""
         kinds, last = self.kinds, len(self.kinds) - 1
-        step = self.step_at(last)
         if kinds[last] == ASSISTANT:
-            self._run = self._run_results = step
+            self._run = self._run_results = self.step_at(last)
             if self._columns.codes[last] != ASSISTANT:
                 self._place = last
-        elif kinds[last] == RESULT and not (
-            self.problems and self.problems[-1].message == last
-        ):
-            if last not in self.displaced_run:
-                self._run_results = step
-            if last not in self.displaced:
-                self._place = carriers.get(last, kinds.rfind(ASSISTANT))
+        elif kinds[last] == RESULT:
+            stray = strays.get(last)
+            if stray is None:
+                self._place = kinds.rfind(ASSISTANT)
+                self._run_results = self.step_at(last)
+            elif stray.carriers:
+                if last not in self.displaced_run:
+                    self._run_results = self.step_at(stray.carriers[0])
+                if last not in self.displaced:
+                    self._place = stray.carriers[0]
+
+    def was_closed(self, call_id: str) -> bool:
+        """See `Grouping.was_closed`."""
+        return super().was_closed(call_id) or (
+            self._closed_before(f"\0{call_id}", len(self.kinds)) is not None
+        )
 
     def _closed_before(self, call_id: str | None, index: int) -> int | None:
         known = super()._closed_before(call_id, index)
         # Only histories with misfits pay for these indexes.
         if self._asked is None:
             self._asked = self._columns.asked()
-        if call_id not in self._asked:
+        name = call_id or ""
+        key: LinkId = (name[1:],) if name.startswith("\0") else name
+        if key not in self._asked:
             return known
         if self._answered is None:
             self._answered = self._columns.answered()
-        places = self._answered.get(call_id or "", ())
+        places = self._answered.get(key, ())
         at = bisect_left(places, index)
         if at and (known is None or places[at - 1] > known):
             known = places[at - 1]

@@ -1,8 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from turnkeep.model import DISPLAY_KINDS, Message, Role, Text, ToolCall, ToolResult
+from turnkeep.model import (
+    DISPLAY_KINDS,
+    Message,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 
 SYSTEM: Final = 0
 USER: Final = 1
@@ -92,6 +101,26 @@ def entry_of(message: Message) -> Entry:
     if kind == USER and results and len(results) == len(content):
         kind = RESULT
     return Entry(kind, (), results, message.kind == SUMMARY_KIND)
+
+
+def thinks(message: Message) -> bool:
+    """Whether it is a message of the assistant's that holds reasoning."""
+    return (
+        any(type(block) is Thinking for block in message.content)
+        and entry_of(message).kind == ASSISTANT
+    )
+
+
+def reasoning_in(kinds: Iterable[int], message: Callable[[int], Message]) -> list[int]:
+    """The messages of these kinds, in order, that hold the assistant's reasoning.
+
+    Looks at every message of the assistant's. Linear.
+    """
+    return [
+        index
+        for index, kind in enumerate(kinds)
+        if kind == ASSISTANT and thinks(message(index))
+    ]
 
 
 def _answer(block: ToolResult) -> Answer:

@@ -143,7 +143,7 @@ class Grouping:
             call = self._match(results[0], meant_for)
             if call is not None and call.message == self._place:
                 # Right behind its call, or behind other results of it: most are.
-                return self._add_at_place(index, call, final=results[0].final)
+                return self._add_at_place(index, call, results[0])
         steps: list[int] = []
         carriers: list[int] = []
         for position, answer in enumerate(results):
@@ -155,7 +155,7 @@ class Grouping:
                     self.superseded[call.answer] = index
                 call.answer = (index, position)
                 if answer.final:
-                    self._close(call, index)
+                    self._close(call, index, answer)
                 continue
             key = answer.id if answer.id is not None else answer.name
             known = self._closed_before(
@@ -201,13 +201,13 @@ class Grouping:
             self.displaced_run.add(index)
             self._run_results = -1
 
-    def _add_at_place(self, index: int, call: OpenCall, *, final: bool) -> int:
+    def _add_at_place(self, index: int, call: OpenCall, answer: Answer) -> int:
         """Add a result of the call message whose results are being read."""
         if call.answer is not None:
             self.superseded[call.answer] = index
         call.answer = (index, 0)
-        if final:
-            self._close(call, index)
+        if answer.final:
+            self._close(call, index, answer)
         step = self.step_of[call.message]
         self.step_of.append(step)
         return step
@@ -242,7 +242,7 @@ class Grouping:
             stack.pop()
         return pick(stack, final=answer.final) if stack else None
 
-    def _close(self, call: OpenCall, index: int) -> None:
+    def _close(self, call: OpenCall, index: int, answer: Answer) -> None:
         call.open = False
         stack = self._open[call.id]
         if len(stack) == 1:
@@ -251,6 +251,7 @@ class Grouping:
             take_out(stack, call)
         if self._names is not None:
             take_out(self._names[call.name], call)
+        if answer.id is None:
             self._closed[f"\0{call.name}"] = index
         self._closed[call.id] = index
 

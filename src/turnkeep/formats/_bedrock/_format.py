@@ -14,27 +14,23 @@ from turnkeep.model import (
     Message,
     Opaque,
     Role,
-    Text,
     Thinking,
-    ToolResult,
     thaw,
-    trusted_message,
-    trusted_text,
 )
 from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
 from .._base import Envelope, Match, is_own, origin_of
+from .._blocks import BlockFormat, write_texts
 from .._body import open_body
 from .._ids import lacks_id, with_call_ids
 from .._joins import change_sides, joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from .._shape import MARKS, as_array, as_object, sample
-from .._split import split_results
-from .._wire import CallIds, argument_losses, kind_of, need, rest, results_first, weave
+from .._shape import sample
+from .._wire import CallIds, argument_losses, need, results_first, weave
 from ._decode import MEMBERS, NAME, decode_block
 from ._encode import BlockWriter, is_sendable
+from ._outline import BedrockReader
 
-_KNOWN: Final = frozenset({"role", "content"})
 _ROLES: Final = {
     "user": Role.USER,
     "assistant": Role.ASSISTANT,
@@ -54,7 +50,7 @@ _LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 """Rule BR-09."""
 
 
-class Bedrock:
+class Bedrock(BlockFormat):
     """AWS Bedrock Converse: blocks with one member each, strict alternation.
 
     Images and documents hold base64 text (as the HTTP API has it) or Python bytes (as
@@ -64,6 +60,11 @@ class Bedrock:
 
     name = NAME
     list_key = "messages"
+    roles = _ROLES
+    usual_roles = frozenset(_ROLES)
+    content_key = "content"
+    entry_name = "a message"
+    reader = BedrockReader
 
     def open(self, value: Any) -> Envelope:
         """A list of messages, or a request body with `system` and `toolConfig`."""
@@ -94,29 +95,21 @@ class Bedrock:
                 best = Match(3, f"text blocks without type @ {where}")
         return best
 
-    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
-        """See `Format.decode`."""
-        if type(entry) is dict and len(entry) == 2 and (quick := _decode_texts(entry)):
-            return (quick,)
-        as_object(entry, "a message", path)
-        role_name = need(entry, "role", str, "a string", path)
-        role = _ROLES.get(role_name)
-        if role is None:
-            reason = f"unknown role {role_name!r} (expected user or assistant)"
+    def read_role(self, entry: dict[str, Any], path: str) -> tuple[str, str]:
+        """See `BlockFormat.read_role`."""
+        role: str = need(entry, "role", str, "a string", path)
+        if role not in _ROLES:
+            reason = f"unknown role {role!r} (expected user or assistant)"
             raise FormatError(reason, f"{path}.role")
-        content = need(entry, "content", object, "an array", path)
-        blocks, codes = _decode_blocks(content, f"{path}.content", role_name)
-        fields: dict[str, Any] = {}
-        if extra := rest(entry, _KNOWN, path):
-            fields["extra"] = extra
-            if isinstance(extra.get("id"), str):
-                fields["id"] = extra["id"]
-        if any(type(block) is ToolResult for block in blocks):
-            shared = Layout(NAME, codes="".join(codes))
-            return split_results(blocks, codes, shared, fields)
-        content, kind = tuple(blocks), kind_of(blocks)
-        layout = layout_text(NAME, codes)
-        return (trusted_message(role, content, kind=kind, layout=layout, **fields),)
+        return role, ""
+
+    def read_content(self, entry: dict[str, Any], path: str) -> tuple[Any, str]:
+        """See `BlockFormat.read_content`."""
+        return need(entry, "content", object, "an array", path), ""
+
+    def read_block(self, block: Any, path: str, role: str) -> tuple[Block, str]:
+        """See `BlockFormat.read_block`."""
+        return decode_block(block, path, role)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.
@@ -136,7 +129,7 @@ class Bedrock:
                 and message.layout == NAME
                 and not message.extra
                 and message.kind is None
-                and (texts := _encode_texts(message.content))
+                and (texts := write_texts(message.content))
             ):
                 # The common case, as in decoding, behind nothing of another origin.
                 entries.append({"role": _wire_role(message), "content": texts})
@@ -185,7 +178,7 @@ class Bedrock:
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
         """A list of system blocks as one system message."""
-        blocks, codes = _decode_blocks(system, path, "system")
+        blocks, codes = self.read_blocks(system, path, "system")
         layout = layout_text(NAME, codes)
         return (Message(Role.SYSTEM, tuple(blocks), layout=layout),)
 
@@ -247,52 +240,6 @@ def _is_foreign_system(message: Message) -> bool:
 
 def _everywhere(_message: Message) -> bool:
     return True
-
-
-def _decode_texts(entry: dict[str, Any]) -> Message | None:
-    """The message of an entry that has nothing but texts; none for any other."""
-    name, blocks = entry.get("role"), entry.get("content")
-    if type(blocks) is not list or not blocks or type(name) is not str:
-        return None
-    texts = []
-    for block in blocks:
-        if type(block) is not dict or len(block) != 1:
-            return None
-        text = block.get("text")
-        if type(text) is not str:
-            return None
-        texts.append(trusted_text(text))
-    if name not in _ROLES or texts[0].text.startswith(MARKS):
-        return None
-    return trusted_message(_ROLES[name], tuple(texts), layout=NAME)
-
-
-def _encode_texts(content: Sequence[Block]) -> list[Any] | None:
-    """The blocks of content that is nothing but texts; none for any other."""
-    blocks = []
-    for block in content:
-        if type(block) is not Text or block.extra:
-            return None
-        blocks.append({"text": block.text})
-    return blocks
-
-
-def _decode_blocks(content: Any, path: str, role: str) -> tuple[list[Block], list[str]]:
-    blocks: list[Block] = []
-    codes: list[str] = []
-    for nth, block in enumerate(as_array(content, "'content'", path)):
-        if (
-            type(block) is dict
-            and len(block) == 1
-            and type(text := block.get("text")) is str
-        ):
-            blocks.append(trusted_text(text))
-            codes.append("0")
-            continue
-        made, code = decode_block(block, f"{path}[{nth}]", role)
-        blocks.append(made)
-        codes.append(code)
-    return blocks, codes
 
 
 def _foreign(message: Message, ids: CallIds) -> list[Any] | None:

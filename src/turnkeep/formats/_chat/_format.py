@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 from turnkeep.model import Message
 
-from .._base import Envelope, Sketch
+from .._base import Envelope
 from .._ids import lacks_id
-from ._columns import sketch_chat
+from .._outline import Outline
 from ._decode import decode_chat
 from ._dialect import Dialect
 from ._encode import encode_chat, encode_linked, stands_apart
 from ._open import chat_losses, open_list, request, system_messages, to_send
+from ._outline import outline_chat
 
 
 class ChatFormat:
@@ -31,9 +32,9 @@ class ChatFormat:
         """See `Format.decode`."""
         return decode_chat(entry, path, self.dialect)
 
-    def sketch(self, entries: Sequence[Any]) -> Sketch | None:
-        """See `Sketching.sketch`."""
-        return sketch_chat(entries, self.dialect)
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_chat(entries, self.decode, path, self.dialect)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

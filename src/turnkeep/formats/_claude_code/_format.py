@@ -18,6 +18,7 @@ from .._claude._messages import (
     wire_role,
 )
 from .._ids import with_call_ids
+from .._outline import Outline, outline_decoded
 from .._shape import as_array, as_object, as_text, frozen, json_type, sample
 from .._wire import need, weave
 from ._tree import is_message, main_line, put_back
@@ -108,6 +109,10 @@ class ClaudeCode:
         if entry.get("isMeta") is True:
             return tuple(attrs.evolve(m, kind=m.kind or "meta") for m in messages)
         return messages
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """Lines as they came; messages of other origin get new, linked ones."""

@@ -16,24 +16,20 @@ from turnkeep.model import (
     Role,
     Text,
     Thinking,
-    ToolResult,
     thaw,
-    trusted_message,
-    trusted_text,
 )
 from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
 from .._base import Envelope, Match, is_own
+from .._blocks import BlockFormat, write_texts
 from .._body import open_body
 from .._ids import calls_before
 from .._joins import answers, change_sides, joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from .._shape import MARKS, as_array, as_object, json_type, sample
-from .._split import split_results
+from .._shape import as_array, json_type, sample
 from .._wire import (
     argument_losses,
     has_no_source,
-    kind_of,
     need,
     rest,
     results_first,
@@ -41,8 +37,8 @@ from .._wire import (
 )
 from ._decode import NAME, SIGNATURES, decode_part
 from ._encode import PartWriter, is_sendable
+from ._outline import GeminiReader
 
-_KNOWN: Final = frozenset({"role", "parts"})
 _ROLES: Final = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
 _MODEL: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
 _MARKS: Final = frozenset(
@@ -67,7 +63,7 @@ _NO_PARTS, _NULL_PARTS = "p", "q"
 _PLAIN = "t"
 
 
-class Gemini:
+class Gemini(BlockFormat):
     """Gemini `generateContent`: contents of role `user` or `model`, made of parts.
 
     Calls may come without ids; then results are linked by the tool's name. camelCase
@@ -76,6 +72,11 @@ class Gemini:
 
     name = NAME
     list_key = "contents"
+    roles = _ROLES
+    usual_roles = frozenset({"user", "model"})
+    content_key = "parts"
+    entry_name = "a content"
+    reader = GeminiReader
 
     def open(self, value: Any) -> Envelope:
         """A list of contents, or a body with `contents` and `systemInstruction`."""
@@ -103,61 +104,28 @@ class Gemini:
                 best = Match(3, f"'parts' with role {entry.get('role')!r} @ {where}")
         return best
 
-    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
-        """See `Format.decode`."""
-        if type(entry) is dict and len(entry) == 2 and (quick := _decode_texts(entry)):
-            return (quick,)
-        as_object(entry, "a content", path)
-        flag = ""
-        role_name = entry.get("role")
-        if role_name is None:
-            flag = _NULL_ROLE if "role" in entry else _NO_ROLE
-            role_name = "user"
-        elif role_name == "function":
-            flag = _FUNCTION
-        if not isinstance(role_name, str) or role_name not in _ROLES:
-            shown = repr(role_name) if isinstance(role_name, str) else "of wrong type"
+    def read_role(self, entry: dict[str, Any], path: str) -> tuple[str, str]:
+        """See `BlockFormat.read_role`; a content without one is the user's."""
+        role = entry.get("role")
+        if role is None:
+            return "user", _NULL_ROLE if "role" in entry else _NO_ROLE
+        if not isinstance(role, str) or role not in _ROLES:
+            shown = repr(role) if isinstance(role, str) else "of wrong type"
             reason = f"unknown role {shown} (expected user or model)"
             raise FormatError(reason, f"{path}.role")
+        return role, _FUNCTION if role == "function" else ""
+
+    def read_content(self, entry: dict[str, Any], path: str) -> tuple[Any, str]:
+        """See `BlockFormat.read_content`; there may be no parts."""
+        del path
         parts = entry.get("parts")
         if parts is None:
-            flag += _NULL_PARTS if "parts" in entry else _NO_PARTS
-            parts = ()
-        where = f"{path}.parts"
-        blocks: list[Block] = []
-        codes: list[str] = []
-        has_results = False
-        for nth, part in enumerate(as_array(parts, "'parts'", where)):
-            if (
-                type(part) is dict
-                and len(part) == 1
-                and type(text := part.get("text")) is str
-            ):
-                blocks.append(trusted_text(text))
-                codes.append("0")
-                continue
-            block, code = decode_part(part, f"{where}[{nth}]", role_name)
-            has_results = has_results or isinstance(block, ToolResult)
-            blocks.append(block)
-            codes.append(code)
-        fields: dict[str, Any] = {}
-        if extra := rest(entry, _KNOWN, path):
-            fields["extra"] = extra
-            if isinstance(extra.get("id"), str):
-                fields["id"] = extra["id"]
-        if has_results:
-            layout = Layout(NAME, codes="".join(codes), flag=flag)
-            return split_results(blocks, codes, layout, fields)
-        kind = kind_of(blocks)
-        return (
-            trusted_message(
-                _ROLES[role_name],
-                tuple(blocks),
-                kind=kind,
-                layout=layout_text(NAME, codes, flag),
-                **fields,
-            ),
-        )
+            return (), _NULL_PARTS if "parts" in entry else _NO_PARTS
+        return parts, ""
+
+    def read_block(self, block: Any, path: str, role: str) -> tuple[Block, str]:
+        """See `BlockFormat.read_block`."""
+        return decode_part(block, path, role)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`.
@@ -180,7 +148,7 @@ class Gemini:
                 and message.layout == NAME
                 and not message.extra
                 and message.kind is None
-                and (texts := _encode_texts(message.content))
+                and (texts := write_texts(message.content))
             ):
                 # The common case, as in decoding, behind nothing of another origin.
                 role = "model" if message.role in _MODEL else "user"
@@ -294,34 +262,6 @@ class Gemini:
             ):
                 lost.append("a file id of another provider")
         return lost
-
-
-def _decode_texts(entry: dict[str, Any]) -> Message | None:
-    """The message of a content that has nothing but texts; none for any other."""
-    name, parts = entry.get("role"), entry.get("parts")
-    if type(parts) is not list or not parts or name not in ("user", "model"):
-        return None
-    texts = []
-    for part in parts:
-        if type(part) is not dict or len(part) != 1:
-            return None
-        text = part.get("text")
-        if type(text) is not str:
-            return None
-        texts.append(trusted_text(text))
-    if texts[0].text.startswith(MARKS):
-        return None
-    return trusted_message(_ROLES[name], tuple(texts), layout=NAME)
-
-
-def _encode_texts(content: Sequence[Block]) -> list[Any] | None:
-    """The parts of content that is nothing but texts; none for any other."""
-    parts = []
-    for block in content:
-        if type(block) is not Text or block.extra:
-            return None
-        parts.append({"text": block.text})
-    return parts
 
 
 def _misfit(entry: Any) -> str | None:

@@ -10,8 +10,10 @@ from .._chat._encode import stands_apart
 from .._chat._open import match_entries, open_list, request, system_messages, to_send
 from .._joins import answers
 from .._losses import host_losses, key_losses, opaque_losses, pictures
+from .._outline import Outline
 from ._decode import decode_ollama
 from ._encode import encode_ollama, encode_rounds
+from ._outline import outline_ollama
 
 
 def _judge(entry: dict[str, Any]) -> tuple[int, str]:
@@ -61,6 +63,10 @@ class Ollama:
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
         return (decode_ollama(entry, path),)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_ollama(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

@@ -11,10 +11,12 @@ from .._base import Envelope, Match, is_own, layout_of
 from .._chat._open import match_entries, open_list, part_types, request, to_send
 from .._ids import calls_before, lacks_id
 from .._losses import host_losses, key_losses, opaque_losses, pictures
+from .._outline import Outline
 from .._shape import as_array
 from ._decode import decode_item
 from ._encode import encode_items
 from ._items import KNOWN
+from ._outline import outline_items
 from ._parts import NAME
 
 _INSTRUCTIONS = f"{NAME}:instructions"
@@ -81,6 +83,10 @@ class OpenAIResponses:
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
         return (decode_item(entry, path),)
+
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_items(entries, self.decode, path)
 
     def encode(self, messages: Sequence[Message]) -> list[Any]:
         """See `Format.encode`."""

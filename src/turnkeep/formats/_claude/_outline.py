@@ -1,0 +1,114 @@
+"""The outline of a list of Anthropic's messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, CallKey
+
+from .._block_outline import (
+    NOTHING,
+    REASONING,
+    WORDS,
+    BlockReader,
+    Look,
+    Says,
+    unmarked,
+)
+from .._outline import END, ONE_CALL, UNKNOWN, first_text
+
+_TEXT = ("text",)
+_THINKING = ("thinking", "redacted_thinking")
+_MEDIA = ("image", "document")
+
+
+class ClaudeReader(BlockReader):
+    """Reads lists of Anthropic's messages."""
+
+    def scan(self) -> Any:
+        """See `OutlineReader.scan`."""
+        codes, asked, told = self.codes, self.asked, self.told
+        call_ids, result_ids = self.call_ids, self.result_ids
+        try:
+            for entry in self.rest:
+                if type(entry) is not dict:
+                    return entry
+                role, content = entry["role"], entry["content"]
+                is_listed = type(content) is list
+                if not is_listed and type(content) is not str:
+                    return entry
+                if role == "user":
+                    if not is_listed:
+                        asked.append(content)
+                        codes.append(USER)
+                    elif len(content) == 1:
+                        block = content[0]
+                        kind = block["type"]
+                        if kind == "tool_result":
+                            call_id, said = block["tool_use_id"], block.get("content")
+                            if type(said) is not str:
+                                said = "" if said is None else first_text(said, _TEXT)
+                            if type(call_id) is not str:
+                                return entry
+                            result_ids.append(call_id)
+                            told.append(said)
+                            codes.append(RESULT)
+                        elif type(kind) is str:
+                            asked.append(block["text"] if kind == "text" else "")
+                            codes.append(USER)
+                        else:
+                            return entry
+                    else:
+                        self.add_blocks(entry, content)
+                        continue
+                elif role == "assistant":
+                    if not is_listed:
+                        codes.append(ASSISTANT)
+                    elif len(content) == 1 and content[0]["type"] == "tool_use":
+                        call_id = content[0]["id"]
+                        if type(call_id) is not str:
+                            return entry
+                        call_ids.append(call_id)
+                        codes.append(ONE_CALL)
+                    else:
+                        self.add_answer(content)
+                elif role == "system":
+                    codes.append(SYSTEM)
+                else:
+                    return entry
+                if len(entry) != 2 and "id" in entry:
+                    self.note_id(entry["id"])
+        except UNKNOWN:
+            return entry
+        return END
+
+    @staticmethod
+    def look(block: Any, *, by_model: bool) -> Look:
+        """See `BlockReader.look`."""
+        kind = block["type"]
+        if kind == "tool_use" and by_model:
+            return Says.CALL, block["id"]
+        if kind == "tool_result" and not by_model:
+            said = block.get("content")
+            if said is not None:
+                unmarked(first_text(said, _TEXT) if type(said) is list else said)
+            return Says.RESULT, block["tool_use_id"]
+        if kind == "text":
+            if not by_model:
+                unmarked(block["text"])
+            return WORDS
+        if kind in _THINKING and by_model:
+            return REASONING
+        if type(kind) is not str:
+            raise TypeError
+        return WORDS if kind in _MEDIA else NOTHING
+
+    @staticmethod
+    def keys_in(entry: Any) -> list[CallKey]:
+        """See `OutlineReader.keys_in`."""
+        return [
+            CallKey(block["id"], name if type(name) is str else "")
+            for block in entry["content"]
+            if block["type"] == "tool_use"
+            for name in [block.get("name")]
+        ]

@@ -1,0 +1,303 @@
+"""What a long list says, read without decoding more of it than has to be.
+
+One loop of each format looks at every entry as little as it can. Texts that may begin
+as messages of ours do are collected and looked at together afterwards, in C. An entry
+that is spelled or paired in a way that the loop does not know is *odd*: it is decoded,
+alone and in its place, and what is malformed is always odd, so that decoding names it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, repeat
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from turnkeep.errors import FormatError
+from turnkeep.model import Message
+from turnkeep.turns import (
+    ASSISTANT,
+    CALL,
+    MANY_CALLS,
+    MANY_RESULTS,
+    RESULT,
+    USER,
+    Answer,
+    CallKey,
+    Columns,
+    LinkId,
+    code_of,
+    entry_of,
+    link_id,
+    thinks,
+)
+
+from ._shape import MARKS
+
+ONE_CALL: Final = ASSISTANT + CALL
+"""The code of a message with one call."""
+
+MOST: Final = 30
+"""How many calls or results of one message its code can say."""
+
+END: Final[Any] = object()
+"""Instead of an odd entry: there is none any more."""
+
+UNKNOWN: Final = (KeyError, TypeError, AttributeError, IndexError, ValueError)
+"""What a loop meets in entries that are not as it expects."""
+
+Decode: TypeAlias = Callable[[Any, str], tuple[Message, ...]]
+"""`Format.decode`."""
+
+
+@attrs.frozen
+class Outline:
+    """Who speaks, which calls and results there are, and what has been decoded."""
+
+    columns: Columns | None
+    """What grouping needs; none where every message was decoded."""
+
+    wire: Sequence[int]
+    """The entry of each message: a range where every entry is one message."""
+
+    reasoning: Sequence[int]
+    """The assistant's messages that hold reasoning, in order."""
+
+    id_at: Sequence[int]
+    """The entries that may have an id of their own, in order."""
+
+    ids: Sequence[Any]
+    """What it is, of each of them."""
+
+    messages: dict[int, Message]
+    """The messages that had to be decoded, by index."""
+
+
+def own_id(entry: Any) -> Any:
+    """What stands where an entry has its id; `None` where there is none."""
+    if isinstance(entry, Mapping):
+        return entry.get("id")
+    return getattr(entry, "id", None)
+
+
+def outline_decoded(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
+    """The outline of a format whose every entry is decoded. Linear.
+
+    Raises:
+        FormatError: An entry is not what the format demands.
+    """
+    messages: dict[int, Message] = {}
+    wire: list[int] = []
+    for nth, entry in enumerate(entries):
+        for message in decode(entry, f"{path}[{nth}]"):
+            messages[len(wire)] = message
+            wire.append(nth)
+    return Outline(
+        None,
+        wire,
+        [index for index, message in messages.items() if thinks(message)],
+        range(len(entries)),
+        list(map(own_id, entries)),
+        messages,
+    )
+
+
+class OutlineReader(ABC):
+    """Fills the columns of one list; each format knows its own entries."""
+
+    def __init__(self, entries: Sequence[Any], decode: Decode, path: str) -> None:
+        """Nothing is read yet."""
+        self.entries = entries
+        self.rest = iter(entries)
+        """The entries that have not been looked at."""
+        self.codes: list[int] = []
+        self.call_ids: list[LinkId] = []
+        self.result_ids: list[LinkId] = []
+        self.reasoning: list[int] = []
+        self.id_at: list[int] = []
+        self.ids: list[Any] = []
+        self.more: list[int] = []
+        """The messages that share the entry of the one before."""
+        self.asked: list[Any] = []
+        """What users said: one for each code `USER` of an entry that is not odd."""
+        self.told: list[Any] = []
+        """What tools answered: one for each such code `RESULT`."""
+        self._decode = decode
+        self._path = path
+        self._messages: dict[int, Message] = {}
+        self._answers: dict[int, Sequence[Answer]] = {}
+        self._summaries: list[int] = []
+
+    @abstractmethod
+    def scan(self) -> Any:
+        """Take entries from `rest` up to one that is odd, which is returned, or `END`.
+
+        Whatever an entry lacks must show before it has changed anything here.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def keys_in(entry: Any) -> list[CallKey]:
+        """The calls that an entry makes that is not odd; never raises."""
+
+    def may_be_ours(self, said: Any) -> bool:
+        """Whether what was said may be a message of ours, or is unusual."""
+        return type(said) is not str or said.startswith(MARKS)
+
+    def read(self) -> Outline:
+        """Read all entries. Linear.
+
+        Raises:
+            FormatError: An entry is not what the format demands: the first of them.
+        """
+        try:
+            while (odd := self.scan()) is not END:
+                self._take(odd)
+            self._look(self.asked, USER)
+            self._look(self.told, RESULT)
+        except FormatError:
+            # Texts are looked at last: one that is wrong may stand in front of it.
+            for nth, entry in enumerate(self.entries):
+                self._decode(entry, f"{self._path}[{nth}]")
+            raise
+        wire = self._wire()
+        keys_of = partial(_keys_of, self.entries, wire, self._messages, self.keys_in)
+        return Outline(
+            Columns(
+                bytes(self.codes),
+                self.call_ids,
+                self.result_ids,
+                keys_of,
+                self._answers,
+                sorted(self._summaries),
+            ),
+            wire,
+            self.reasoning,
+            self.id_at,
+            self.ids,
+            self._messages,
+        )
+
+    def note_id(self, identity: Any) -> None:
+        """Note the id of the entry whose first message has been noted last."""
+        self.id_at.append(len(self.codes) - 1 - len(self.more))
+        self.ids.append(identity)
+
+    def add_calls(self, ids: list[LinkId]) -> None:
+        """Note an assistant's message with calls of these ids, at most `MOST`."""
+        self.call_ids += ids
+        self.codes.append(ASSISTANT + CALL * len(ids))
+
+    def add_results(self, ids: list[LinkId], identity: Any, *, words: bool) -> None:
+        """Note an entry with several blocks, whose texts are none of ours.
+
+        Args:
+            ids:
+                Those of the calls that its results answer, at most `MOST`, all final.
+            identity:
+                The entry's own id; `None` for none.
+            words:
+                Whether there is something of the user's in it.
+        """
+        codes, count = self.codes, len(ids)
+        if count == 1:
+            codes.append(RESULT)
+            self.told.append("")
+        elif count:
+            codes.append(RESULT + CALL * count)
+        else:
+            codes.append(USER)
+            self.asked.append("")
+        if identity is not None:
+            self.note_id(identity)
+        self.result_ids += ids
+        if count and words:
+            self.more.append(len(codes))
+            codes.append(USER)
+            self.asked.append("")
+
+    def _wire(self) -> Sequence[int]:
+        if not self.more:
+            return range(len(self.codes))
+        begins = bytearray(b"\1") * len(self.codes)
+        for index in self.more:
+            begins[index] = 0
+        return list(accumulate(begins, initial=-1))[1:]
+
+    def _take(self, entry: Any) -> None:
+        """Decode an odd entry and note its messages."""
+        nth = len(self.codes) - len(self.more)
+        parts = self._decode(entry, f"{self._path}[{nth}]")
+        identity = own_id(entry)
+        if identity is not None:
+            self.id_at.append(nth)
+            self.ids.append(identity)
+        for place, part in enumerate(parts):
+            index = len(self.codes)
+            if place:
+                self.more.append(index)
+            row = entry_of(part)
+            code = code_of(row)
+            self.codes.append(code)
+            self._note(index, code, part)
+            if code != MANY_CALLS:
+                self.call_ids += map(link_id, row.calls)
+            if code != MANY_RESULTS:
+                self.result_ids += map(link_id, row.results)
+
+    def _note(self, index: int, code: int, message: Message) -> None:
+        self._messages[index] = message
+        row = entry_of(message)
+        if code == MANY_RESULTS:
+            self._answers[index] = row.results
+        if row.is_summary:
+            self._summaries.append(index)
+        if thinks(message):
+            self.reasoning.append(index)
+
+    def _look(self, texts: list[Any], code: int) -> None:
+        """Decode the entries of *texts* that may be ours; all have *code*."""
+        try:
+            # It gives the very same text where there is no such prefix.
+            if list(map(str.removeprefix, texts, repeat(MARKS))) == texts:
+                return
+        except TypeError:  # not only texts
+            pass
+        known = self._messages
+        places = [i for i, c in enumerate(self.codes) if c == code and i not in known]
+        for index, said in zip(places, texts, strict=True):
+            if self.may_be_ours(said):
+                nth = index - bisect_left(self.more, index + 1)
+                (message,) = self._decode(self.entries[nth], f"{self._path}[{nth}]")
+                self.codes[index] = code_of(entry_of(message))
+                self._note(index, self.codes[index], message)
+
+
+def _keys_of(
+    entries: Sequence[Any],
+    wire: Sequence[int],
+    messages: Mapping[int, Message],
+    keys_in: Callable[[Any], list[CallKey]],
+    index: int,
+) -> list[CallKey]:
+    """The calls of a message."""
+    message = messages.get(index)
+    if message is None:
+        return keys_in(entries[wire[index]])
+    return list(entry_of(message).calls)
+
+
+def first_text(parts: Sequence[Any], kinds: Iterable[str]) -> Any:
+    """What the first of several typed *parts* says: empty if it is of no text kind.
+
+    Raises:
+        KeyError, TypeError: It has no type, or its text is missing.
+    """
+    if not parts:
+        return ""
+    first = parts[0]
+    return first["text"] if first["type"] in kinds else ""
