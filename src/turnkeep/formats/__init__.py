@@ -11,15 +11,15 @@ from ._base import (
     Detection,
     Envelope,
     Format,
-    Match,
     decode_entries,
     is_own,
     layout_of,
     origin_of,
 )
 from ._convert import Conversion, Loss, convert_value
-from ._detect import detect, format_of_model
+from ._detect import Match, detect, format_of_model, match_format
 from ._json_text import parse_json
+from ._marks import Judgement, Marks
 from ._read import Line, Reading, read, read_entries
 from ._registry import FORMATS, get_format
 
@@ -29,8 +29,10 @@ __all__ = [
     "Detection",
     "Envelope",
     "Format",
+    "Judgement",
     "Line",
     "Loss",
+    "Marks",
     "Match",
     "Reading",
     "convert_value",
@@ -40,6 +42,7 @@ __all__ = [
     "get_format",
     "is_own",
     "layout_of",
+    "match_format",
     "origin_of",
     "parse_json",
     "paused_gc",

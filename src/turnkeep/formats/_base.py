@@ -8,6 +8,8 @@ import attrs
 from turnkeep.model import Message
 from turnkeep.turns import Columns
 
+from ._marks import Marks
+
 
 def origin_of(message: Message) -> str | None:
     """Name of the format that *message* was decoded from; none for one made in Python.
@@ -78,17 +80,6 @@ class Detection:
     """What decided, in words."""
 
 
-@attrs.frozen
-class Match:
-    """What detection found out about one format."""
-
-    score: int
-    """0: cannot be; 1: could be; 2 and more: has marks that only this format has."""
-
-    reason: str
-    """The mark that decided, in words, with its path."""
-
-
 @runtime_checkable
 class Format(Protocol):
     """One JSON shape for message lists.
@@ -105,18 +96,14 @@ class Format(Protocol):
     name: str
     """As users write it, such as `"openai"`."""
 
+    marks: Marks
+    """What speaks for it and against it, where no format is named."""
+
     def open(self, value: Any) -> Envelope:
         """Take a list of entries or a whole request body apart.
 
         Raises:
             FormatError: It is neither.
-        """
-        ...
-
-    def matches(self, value: Any) -> Match:
-        """How much *value* (a list or a body) looks like this format.
-
-        Looks at a bounded number of entries and never raises.
         """
         ...
 

@@ -26,8 +26,7 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Match, is_own
-from ._chat._open import match_entries
+from ._base import is_own
 from ._fields import (
     bare_text,
     call_of,
@@ -44,6 +43,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses
+from ._marks import NEVER, Judgement, Marks
 from ._seed_format import SeedFormat
 from ._seed_losses import block_losses, field_losses
 from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
@@ -76,6 +76,17 @@ _BLOCKS: dict[str, frozenset[str]] = {
 }
 
 
+def _judge(entry: dict[str, Any]) -> Judgement:
+    tag = entry.get("type")
+    if not isinstance(tag, str) or tag not in _ROLES:
+        return NEVER, "no tag of lellm"
+    if not isinstance(entry.get("content"), list):
+        return NEVER, "no list of blocks"
+    if "role" in entry:
+        return NEVER, "a role beside the tag"
+    return 4, f"the tag {tag!r} on a list of blocks"
+
+
 class Lellm(SeedFormat):
     """lellm-core: internally tagged messages, all content in blocks.
 
@@ -84,10 +95,7 @@ class Lellm(SeedFormat):
     """
 
     name = NAME
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
+    marks = Marks(_judge)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -113,17 +121,6 @@ class Lellm(SeedFormat):
         if any(isinstance(b, Thinking) and b.signature for b in message.content):
             lost.append("the seal of reasoning")
         return lost
-
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    tag = entry.get("type")
-    if not isinstance(tag, str) or tag not in _ROLES:
-        return 0, "no tag of lellm"
-    if not isinstance(entry.get("content"), list):
-        return 0, "no list of blocks"
-    if "role" in entry:
-        return 0, "a role beside the tag"
-    return 4, f"the tag {tag!r} on a list of blocks"
 
 
 def _read_short(entry: Any, _path: str) -> Message | None:

@@ -22,8 +22,7 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Match, is_own
-from ._chat._open import match_entries
+from ._base import is_own
 from ._fields import (
     bare_text,
     checked,
@@ -41,6 +40,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses
+from ._marks import NEVER, Judgement, Marks
 from ._seed_format import SeedFormat
 from ._seed_losses import block_losses, field_losses
 from ._shape import MARKS, ResultText, frozen, json_type, kind_of_text
@@ -60,6 +60,12 @@ _WIRE = "openai"
 # molo's own providers speak OpenAI's protocol and send these blocks verbatim.
 
 
+def _judge(entry: dict[str, Any]) -> Judgement:
+    if len(entry) != 1 or (tag := next(iter(entry))) not in _TAGS:
+        return NEVER, "no tag of molo"
+    return 5, f"the tag {tag!r}"
+
+
 class Molo(SeedFormat):
     """molo: externally tagged messages; arguments are JSON text, kept byte for byte.
 
@@ -69,10 +75,7 @@ class Molo(SeedFormat):
     """
 
     name = NAME
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
+    marks = Marks(_judge)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -102,12 +105,6 @@ class Molo(SeedFormat):
             elif isinstance(block, Opaque) and not _is_wire(block):
                 lost.append(f"a block of {block.format}")
         return lost
-
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    if len(entry) != 1 or (tag := next(iter(entry))) not in _TAGS:
-        return 0, "no tag of molo"
-    return 5, f"the tag {tag!r}"
 
 
 def _read_short(entry: Any, _path: str) -> Message | None:

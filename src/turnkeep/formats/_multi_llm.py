@@ -19,8 +19,7 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Match, is_own
-from ._chat._open import match_entries
+from ._base import is_own
 from ._fields import (
     CARRIED,
     bare_text,
@@ -43,6 +42,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
+from ._marks import NEVER, Judgement, Marks
 from ._seed_format import SeedFormat
 from ._seed_losses import block_losses
 from ._shape import MARKS, frozen, kind_of_text
@@ -78,6 +78,15 @@ _CALL = frozenset({"id", "name", "arguments"})
 _RESULT = frozenset({"tool_call_id", "content", "is_error"})
 
 
+def _judge(entry: dict[str, Any]) -> Judgement:
+    role = entry.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        return NEVER, f"no role of multi-llm: {role!r}"
+    if not isinstance(entry.get("attributes"), dict):
+        return NEVER, "no attributes"
+    return 5, "a role with attributes"
+
+
 class MultiLlm(SeedFormat):
     """multi-llm: one text, value, call or result per message, with attributes.
 
@@ -87,10 +96,7 @@ class MultiLlm(SeedFormat):
     """
 
     name = NAME
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
+    marks = Marks(_judge)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -117,15 +123,6 @@ class MultiLlm(SeedFormat):
         if message.priority is not None and not 0 <= message.priority <= 255:
             lost.append(f"the priority {message.priority} (0 to 255 fit)")
         return lost
-
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    role = entry.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        return 0, f"no role of multi-llm: {role!r}"
-    if not isinstance(entry.get("attributes"), dict):
-        return 0, "no attributes"
-    return 5, "a role with attributes"
 
 
 def _read_short(entry: Any, path: str) -> Message | None:

@@ -17,9 +17,9 @@ from turnkeep.model import (
     trusted_text,
 )
 
-from ._base import Envelope, Match, is_own
+from ._base import Envelope, is_own
 from ._body import open_body
-from ._chat._open import match_entries, request, system_messages
+from ._chat._open import request, system_messages
 from ._fields import (
     bare_text,
     call_of,
@@ -41,6 +41,7 @@ from ._fields import (
 )
 from ._ids import with_call_ids
 from ._losses import host_losses, key_losses, opaque_losses, thinking_losses
+from ._marks import COMMON, NEVER, WEAK, Judgement, Marks
 from ._seed_losses import block_losses, field_losses
 from ._shape import MARKS, as_object, frozen, kind_of_text
 from ._spelling import recall, remember
@@ -52,6 +53,7 @@ SUMMARY_LINE = "[Summary of earlier conversation]\n"
 """How a summary of Orion's begins; it is pinned and has the user's role."""
 
 _ROLES = {role.value: role for role in Role}
+_OWN_ROLES = frozenset({"tool_call", "tool_result"})
 _KNOWN = frozenset(
     {
         "id",
@@ -68,6 +70,27 @@ _CALL = frozenset({"id", "name", "arguments"})
 _RESULT = frozenset({"tool_call_id", "tool_name", "content", "is_error", "pending"})
 
 
+def _judge(entry: dict[str, Any]) -> Judgement:
+    role = entry.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        return NEVER, f"no role of Orion: {role!r}"
+    if not isinstance(entry.get("content"), str):
+        return NEVER, "content that is not text"
+    when = entry.get("timestamp")
+    if not isinstance(entry.get("id"), str) or not isinstance(when, int):
+        return NEVER, "no id with a time stamp in milliseconds"
+    calls = entry.get("tool_calls")
+    calls = calls if isinstance(calls, (list, tuple)) else ()
+    if any(isinstance(call, dict) and "function" in call for call in calls):
+        return NEVER, "calls of another format"
+    if calls or role in _OWN_ROLES or isinstance(entry.get("tool_result"), dict):
+        return 4, "calls or results with an id and a time stamp in milliseconds"
+    # A host of any chat format may have put both there.
+    if _KNOWN.issuperset(entry):
+        return WEAK, "an id and a time stamp in milliseconds"
+    return COMMON, ""
+
+
 class Orion:
     """orion-core: flat messages with five roles, ids, pins and pending results.
 
@@ -76,14 +99,11 @@ class Orion:
     """
 
     name = NAME
+    marks = Marks(_judge)
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
         return open_body(value, "messages", system=("system",))
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -120,18 +140,6 @@ class Orion:
             *thinking_losses(message, carries_text=False),
             *block_losses(message, images=False),
         ]
-
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    role = entry.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        return 0, f"no role of Orion: {role!r}"
-    if not isinstance(entry.get("content"), str):
-        return 0, "content that is not text"
-    when = entry.get("timestamp")
-    if not isinstance(entry.get("id"), str) or not isinstance(when, int):
-        return 0, "no id with a time stamp in milliseconds"
-    return 4, "an id and a time stamp in milliseconds"
 
 
 def _read_short(entry: Any, path: str) -> Message | None:

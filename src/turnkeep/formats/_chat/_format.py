@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from turnkeep.model import Message
 
 from .._base import Envelope, Sketch
+from .._marks import Marks
 from ._columns import sketch_chat
 from ._decode import decode_chat
 from ._dialect import Dialect
@@ -20,6 +21,7 @@ class ChatFormat:
 
     name: ClassVar[str]
     dialect: ClassVar[Dialect]
+    marks: ClassVar[Marks]
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""

@@ -8,13 +8,13 @@ from turnkeep.model import (
     Thinking,
 )
 
-from .._base import Envelope, Match, origin_of
+from .._base import Envelope, origin_of
 from .._body import open_body
-from .._chat._open import match_entries
 from .._fields import (
     with_tool_names,
 )
 from .._losses import host_losses, key_losses, opaque_losses
+from .._marks import NEVER, Judgement, Marks
 from .._seed_format import SeedFormat
 from .._seed_losses import block_losses
 from .._spelling import recall, remember
@@ -25,6 +25,22 @@ from ._names import (
 )
 from ._read import read_message, read_short
 from ._write import write_message
+
+
+def _judge(entry: dict[str, Any]) -> Judgement:
+    if not isinstance(entry.get("role"), str) or not isinstance(
+        entry.get("content"), str
+    ):
+        return NEVER, "no role and text"
+    if not isinstance(entry.get("timestamp"), str):
+        return NEVER, "no time stamp as text"
+    if entry["role"] in ROLES:
+        return 4, f"the role {entry['role']!r} with a time stamp"
+    # Unknown roles can be read, but say nothing.
+    marks = {"provider_continuation", "image_numbers", "actions"}
+    if marks <= entry.keys():
+        return 4, "the fields of a Mermaid message"
+    return NEVER, f"no role of Mermaid: {entry['role']!r}"
 
 
 class Mermaid(SeedFormat):
@@ -38,16 +54,13 @@ class Mermaid(SeedFormat):
     """
 
     name = NAME
+    marks = Marks(_judge)
 
     def open(self, value: Any) -> Envelope:
         """A list of messages, or a session with `messages` and `model_name`."""
         return open_body(
             value, "messages", system=("system",), model=("model", "model_name")
         )
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -75,19 +88,3 @@ class Mermaid(SeedFormat):
                 if block.data or (block.signature and foreign):
                     lost.append("the seal or ciphertext of reasoning")
         return lost
-
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    if not isinstance(entry.get("role"), str) or not isinstance(
-        entry.get("content"), str
-    ):
-        return 0, "no role and text"
-    if not isinstance(entry.get("timestamp"), str):
-        return 0, "no time stamp as text"
-    if entry["role"] in ROLES:
-        return 4, f"the role {entry['role']!r} with a time stamp"
-    # Unknown roles can be read, but say nothing.
-    marks = {"provider_continuation", "image_numbers", "actions"}
-    if marks <= entry.keys():
-        return 4, "the fields of a Mermaid message"
-    return 0, f"no role of Mermaid: {entry['role']!r}"
