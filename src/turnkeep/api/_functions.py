@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import attrs
 
-from turnkeep.api._job import Job, Options, check_names, open_messages, rule_counter
+from turnkeep.api._job import Job, Options, check_names, rule_counter
 from turnkeep.errors import (
     Violation,
 )
@@ -19,6 +19,8 @@ from turnkeep.formats import (
     convert_value,
     decode_entries,
     get_format,
+    open_messages,
+    read_objects,
 )
 from turnkeep.model import Message, as_sent
 from turnkeep.plans import Plan
@@ -257,6 +259,7 @@ def check(
 
 def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
     """*value* as its provider would get it: foreign shapes are written out for it."""
+    value, _ = read_objects(value)
     if fmt.name in profile.formats or fmt.name in _CHATS:
         return value
     envelope = fmt.open(value)

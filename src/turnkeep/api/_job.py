@@ -16,12 +16,7 @@ from turnkeep.errors import (
     UnknownMessageError,
     Violation,
 )
-from turnkeep.formats import (
-    Envelope,
-    Format,
-    detect,
-    get_format,
-)
+from turnkeep.formats import Format, open_messages
 from turnkeep.index import History, Rules
 from turnkeep.model import PinScope
 from turnkeep.plans import Plan
@@ -73,20 +68,6 @@ def check_names(function: str, options: Iterable[str]) -> None:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             msg = f"{function}() got an unexpected keyword argument {name!r}{hint}"
             raise TypeError(msg)
-
-
-def open_messages(
-    messages: Any, format_name: str | None, model: str | None
-) -> tuple[Format, Envelope]:
-    """The format of *messages* and its envelope.
-
-    Raises:
-        FormatError: No format takes it, or (`AmbiguousFormatError`) several do.
-    """
-    if format_name is None:
-        format_name = detect(messages, model=model).format
-    fmt = get_format(format_name)
-    return fmt, fmt.open(messages)
 
 
 def rule_counter(fmt: Format, model: str | None, counter: Any) -> RequestCounter:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
+from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format, Sketch, Sketching
 from turnkeep.formats._neighbours import joiner_of
+from turnkeep.formats._objects import Objects
 from turnkeep.model import Message, PinScope, ToolResult, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
@@ -107,6 +109,9 @@ class ListSource:
         self.format = fmt
         self._counter = counter
         self._entries = list(envelope.entries) if lasting else envelope.entries
+        self._shown: Sequence[Any] = self._entries
+        if envelope.objects is not None:
+            self._shown = envelope.objects.originals
         self._messages: dict[int, Message] = {}
         self._wire: Sequence[int] = range(len(self._entries))
         """The entry of each message."""
@@ -181,7 +186,7 @@ class ListSource:
     def _count(self, index: int) -> int:
         nth = self._wire[index]
         first, stop = self._parts(nth)
-        entry = self._entries[nth]
+        entry = self._shown[nth]
         if stop - first == 1:
             return self._counter.entry(entry, self.message(index))
         if self._apart or index > first:
@@ -254,7 +259,7 @@ class ListSource:
 
     def matching(self, predicate: Callable[[Any], object]) -> list[int]:
         """The messages of the entries for which *predicate* says yes."""
-        chosen = {n for n, entry in enumerate(self._entries) if predicate(entry)}
+        chosen = {n for n, entry in enumerate(self._shown) if predicate(entry)}
         return [i for i, wire in enumerate(self._wire) if wire in chosen]
 
     def path(self, index: int) -> str:
@@ -275,7 +280,7 @@ class ListSource:
 
     def apply(self, plan: Plan, messages: Any) -> Any:
         """The window that *plan* leaves of *messages*, in their shape."""
-        envelope = self.format.open(messages)
+        envelope = reopen(messages, self.format)
         entries = envelope.entries
         if len(entries) != len(self._entries) or any(
             left is not right and left != right
@@ -283,13 +288,15 @@ class ListSource:
         ):
             reason = "these are other messages"
             raise StalePlanError(reason)
-        return envelope.replace(self.window(plan, entries))
+        return envelope.replace(self.window(plan, entries, envelope.objects))
 
     def apply_to(self, plan: Plan, envelope: Envelope) -> Any:
         """The same for the very messages that this source was made from."""
-        return envelope.replace(self.window(plan, self._entries))
+        return envelope.replace(self.window(plan, self._entries, envelope.objects))
 
-    def window(self, plan: Plan, entries: Sequence[Any]) -> list[Any]:
+    def window(
+        self, plan: Plan, entries: Sequence[Any], objects: Objects | None = None
+    ) -> list[Any]:
         """The entries that *plan* sends: the caller's own wherever nothing changed.
 
         Entries that were no neighbours are joined where their provider wants that.
@@ -309,6 +316,8 @@ class ListSource:
                 while stop < total and _goes_on(order, stop, wire, nth):
                     stop += 1
                 new = self._entries_of(plan, order[at:stop], entries)  # type: ignore[arg-type]
+                if objects is not None and new and new[0] is not entries[nth]:
+                    objects.edited(nth, new)
             if join is not None and made and new and not 0 <= last == nth - 1:
                 both = join(made[-1], new[0])
                 if both is not None:

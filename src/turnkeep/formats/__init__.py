@@ -20,6 +20,8 @@ from ._convert import Conversion, Loss, convert_value
 from ._detect import Match, detect, format_of_model, match_format
 from ._json_text import parse_json
 from ._marks import Judgement, Marks
+from ._objects import read_objects
+from ._opening import open_messages, reopen
 from ._read import Line, Reading, read, read_entries
 from ._registry import FORMATS, get_format
 
@@ -43,9 +45,12 @@ __all__ = [
     "is_own",
     "layout_of",
     "match_format",
+    "open_messages",
     "origin_of",
     "parse_json",
     "paused_gc",
     "read",
     "read_entries",
+    "read_objects",
+    "reopen",
 ]

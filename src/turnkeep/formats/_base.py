@@ -9,6 +9,7 @@ from turnkeep.model import Message
 from turnkeep.turns import Columns
 
 from ._marks import Marks
+from ._objects import Objects
 
 
 def origin_of(message: Message) -> str | None:
@@ -61,6 +62,9 @@ class Envelope:
 
     is_body: bool = False
     """Whether the list stands in a request body."""
+
+    objects: Objects | None = attrs.field(default=None, repr=False)
+    """The caller's own objects, where entries were read from such."""
 
     replace: Callable[[list[Any]], Any] = attrs.field(default=list, repr=False)
     """Gives the input's own shape with other entries in it; never changes the input."""
