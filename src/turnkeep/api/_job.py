@@ -142,7 +142,7 @@ class Job:
         policy = self.profile.policy_for(body)
         placement: Placement = policy.results
         rules = rule_counter(self.format, model, token_counter)
-        counter: Counter = RuleCounter(rules)
+        counter: Counter = RuleCounter(rules, self.format.name)
         by_caller = callable(token_counter) and not hasattr(token_counter, "count")
         if by_caller:
             counter = CallerCounter(token_counter, self.format)
@@ -168,7 +168,7 @@ class Job:
             margin=0.0 if by_caller else rules.margin,
             on_overflow=on_overflow,
             open_calls=open_calls,
-            grid=True,
+            counts=self.source.counts,
         )
 
     def plan(self) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.formats import reopen
@@ -14,7 +14,11 @@ from turnkeep.formats._objects import Objects
 from turnkeep.model import Message, PinScope, ToolResult, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
+from turnkeep.tokens._table import COUNTS, prints_of, salt_of
 from turnkeep.turns import ANSWERS, ASSISTANT, Grouping, entry_of, group_columns
+
+_STRETCH: Final = 256
+"""Messages whose counts are looked up together."""
 
 
 class Counter(Protocol):
@@ -22,6 +26,9 @@ class Counter(Protocol):
 
     by_entry: bool
     """Whether only whole entries can be counted exactly."""
+
+    salt: int | None
+    """What tells its counts from those of other counters; none: they are not kept."""
 
     def entry(self, entry: Any, message: Message) -> int:
         """Tokens of an entry of the history that is one message."""
@@ -37,9 +44,10 @@ class RuleCounter:
 
     by_entry = False
 
-    def __init__(self, counter: RequestCounter) -> None:
-        """Count with *counter*."""
+    def __init__(self, counter: RequestCounter, form: str) -> None:
+        """Count with *counter* what was read from the format called *form*."""
         self._counter = counter
+        self.salt = salt_of(counter, form)
 
     def entry(self, entry: Any, message: Message) -> int:
         """See `Counter.entry`."""
@@ -60,6 +68,7 @@ class CallerCounter:
         """Count with *count*, which takes entries of *fmt*."""
         self._count = count
         self._format = fmt
+        self.salt = salt_of(count, fmt.name)
 
     def _call(self, entry: Any) -> int:
         tokens = self._count(entry)
@@ -116,6 +125,12 @@ class ListSource:
         self._wire: Sequence[int] = range(len(self._entries))
         """The entry of each message."""
         self._counts: dict[int, int] = {}
+        self._every: Sequence[int] = ()
+        """All of them, where all were known."""
+        self._prints: dict[int, int] = {}
+        """The prints of entries whose counts were not known."""
+        self._looked_up = range(0)
+        """The messages whose counts were looked up last."""
         self._apart = not counter.by_entry
         """Whether every part of an entry is counted as what it would be alone."""
         self._made: dict[Message, int] = {}
@@ -178,10 +193,60 @@ class ListSource:
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
+        if self._every:
+            return self._every[index]
         known = self._counts.get(index)
         if known is None:
+            if index not in self._looked_up:
+                start = index - index % _STRETCH
+                self._look_up(range(start, min(start + _STRETCH, len(self._wire))))
+                return self.count(index)
             known = self._counts[index] = self._count(index)
+            if (key := self._prints.get(index)) is not None:
+                COUNTS.put(key, known)
         return known
+
+    def counts(self) -> Sequence[int]:
+        """Tokens of every message; each is counted if it has not been."""
+        every = range(len(self._wire))
+        found = self._look_up(every)
+        if found is not None:
+            return found
+        known = self._counts
+        return [known[i] if i in known else self.count(i) for i in every]
+
+    def _look_up(self, indexes: range) -> Sequence[int] | None:
+        """Take over the counts that are known of some messages; all of them, if so.
+
+        Only of entries that are one message: what parts of others cost depends on
+        where the rest of them is.
+        """
+        self._looked_up = indexes
+        salt = self._counter.salt
+        if salt is None:
+            return None
+        wire = self._wire
+        if isinstance(wire, range):
+            entries = self._entries[indexes.start : indexes.stop]
+            single: Sequence[int] = indexes
+        else:
+            single = [i for i in indexes if len(range(*self._parts(wire[i]))) == 1]
+            entries = [self._entries[wire[i]] for i in single]
+        keys = prints_of(entries, salt)
+        found = COUNTS.get_many(keys)
+        complete = [tokens for tokens in found if tokens is not None]
+        if len(complete) == len(indexes):
+            if len(complete) == len(wire):
+                self._every = complete
+            else:
+                self._counts.update(zip(indexes, complete, strict=True))
+            return complete
+        for index, key, tokens in zip(single, keys, found, strict=True):
+            if tokens is not None:
+                self._counts[index] = tokens
+            elif key:
+                self._prints[index] = key
+        return None
 
     def _count(self, index: int) -> int:
         nth = self._wire[index]
@@ -219,6 +284,7 @@ class ListSource:
             if index == first and not kept.issuperset(range(first + 1, stop)):
                 self._apart = True
                 self._counts.clear()
+                self._every = ()
                 return True
         return False
 

@@ -252,7 +252,7 @@ def _judge(sight: _Sight, usual: str, *, has_model: bool) -> _Verdict:
     names = candidates(scores, has_model=has_model, first=sight.first_role)
     if not names:
         raise _nothing_fits(sight.value, usual, found[usual])
-    chosen = settle(names, scores[names[0]], usual)
+    chosen = settle(names, scores[names[0]], usual if has_model else None)
     if chosen is None:
         reason = f"several formats could be meant: {found[names[0]].reason}"
         raise AmbiguousFormatError(reason, "$", names)

@@ -47,7 +47,7 @@ def candidates(
     return names
 
 
-def settle(names: tuple[str, ...], best: int, usual: str) -> str | None:
+def settle(names: tuple[str, ...], best: int, usual: str | None) -> str | None:
     """Which of *names* it is, where all would write the same; else none.
 
     Plain roles and contents belong to all chat formats alike. What nobody's model
@@ -61,7 +61,7 @@ def settle(names: tuple[str, ...], best: int, usual: str) -> str | None:
     Args:
         names: The formats with the best score.
         best: That score.
-        usual: The format that the model's provider speaks.
+        usual: The format that the model's provider speaks; none where none is named.
     """
     if len(names) == 1:
         return names[0]
@@ -73,5 +73,5 @@ def settle(names: tuple[str, ...], best: int, usual: str) -> str | None:
     return None
 
 
-def _first(usual: str, home: str, names: tuple[str, ...]) -> str:
+def _first(usual: str | None, home: str, names: tuple[str, ...]) -> str:
     return next((name for name in (usual, home) if name in names), names[0])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Protocol
 
@@ -257,6 +257,24 @@ class History:
             known += self.added_tokens(step)
             self._tokens[step] = known
         return known
+
+    def total(self, counts: Sequence[int]) -> int:
+        """Tokens of all steps, from the *counts* of all messages.
+
+        Costs a sum, and what a window would hold otherwise.
+        """
+        total = sum(counts)
+        hidden = set(self.gone)
+        at = self.grouping.kinds.find(HIDDEN)
+        while at >= 0:
+            hidden.add(at)
+            at = self.grouping.kinds.find(HIDDEN, at + 1)
+        for index in hidden:
+            total -= counts[index]
+        for index, message in self.mended.items():
+            if index not in hidden:
+                total += self.source.cost(message) - counts[index]
+        return total + sum(map(self.added_tokens, self.with_additions()))
 
     @cached_property
     def held(self) -> dict[int, str]:
