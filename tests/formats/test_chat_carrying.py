@@ -8,7 +8,7 @@ import pytest
 
 from tests.generators import PDF, PNG, decoded
 from turnkeep.errors import FormatError
-from turnkeep.formats import Format, get_format
+from turnkeep.formats import Format, get_format, match_format
 from turnkeep.formats._base import is_own, layout_of, origin_of
 from turnkeep.formats._ids import with_call_ids
 from turnkeep.model import (
@@ -848,7 +848,7 @@ def test_message_objects_are_told_from_anything_else() -> None:
     """A list of dicts is not one of `Message` objects."""
     fmt = get_format("messages")
 
-    assert fmt.matches([{"role": "user"}]).score == 0
+    assert match_format([{"role": "user"}], fmt.name).score == 0
     with pytest.raises(
         FormatError, match="a Message object is expected, got an object"
     ):

@@ -14,7 +14,7 @@ from tests.formats.block_checks import check_corpus, read, refuse
 from tests.generators import decoded
 from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import Message, Role, Text, Thinking, ToolCall, same
 
 FMT = get_format("claude-code")
@@ -246,7 +246,7 @@ def test_exports_of_whole_sessions(key: str) -> None:
     assert envelope.path == f"$.{key}"
     assert envelope.is_body
     assert envelope.replace([]) == {key: [], "title": "x"}
-    assert FMT.matches(export).score == 4
+    assert match_format(export, FMT.name).score == 4
 
 
 def test_fewer_and_new_lines_are_put_in_their_places() -> None:
@@ -410,7 +410,7 @@ def test_refuses_to_open_what_is_no_session(value: Any, path: str, reason: str) 
     ],
 )
 def test_is_recognised_by_its_shape(value: Any, score: int) -> None:
-    match = FMT.matches(value)
+    match = match_format(value, FMT.name)
 
     assert match.score == score
     assert match.reason

@@ -16,7 +16,7 @@ from tests.formats.seed_checks import (
     texts,
     unknown,
 )
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
     Document,
     Image,
@@ -238,14 +238,14 @@ def test_lists_and_bodies_open() -> None:
 
 def test_detection_by_tags() -> None:
     """A type instead of a role, over a list of blocks."""
-    assert LELLM.matches([SYSTEM, USER]).score > 2
+    assert match_format([SYSTEM, USER], LELLM.name).score > 2
     for other in (
         [{"role": "user", "content": []}],
         [{**USER, "role": "user"}],
         [{"type": ["user"]}],
         [{"type": "user", "content": "x"}],
     ):
-        assert LELLM.matches(other).score == 0
+        assert match_format(other, LELLM.name).score == 0
 
 
 def _user(block: Any) -> dict[str, Any]:

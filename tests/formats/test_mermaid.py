@@ -21,7 +21,7 @@ from tests.formats.seed_checks import (
     times,
     unknown,
 )
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
     Document,
     Image,
@@ -487,15 +487,15 @@ def test_lists_and_sessions_open() -> None:
 
 def test_detection_by_roles_and_time_stamps() -> None:
     """Roles in upper case beside text; unknown roles only with Mermaid's fields."""
-    assert MERMAID.matches([MINIMAL, RESULT]).score > 2
-    assert MERMAID.matches([{**BLANK, "role": "Narrator"}]).score > 2
+    assert match_format([MINIMAL, RESULT], MERMAID.name).score > 2
+    assert match_format([{**BLANK, "role": "Narrator"}], MERMAID.name).score > 2
     for other in (
         [{**MINIMAL, "role": "user"}],
         [{**MINIMAL, "role": []}],
         [{**MINIMAL, "timestamp": 5}],
         [{"role": "User", "content": {"Text": "hi"}}],
     ):
-        assert MERMAID.matches(other).score == 0
+        assert match_format(other, MERMAID.name).score == 0
 
 
 def _blank(**changes: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tests.formats.seed_checks import (
     texts,
     unknown,
 )
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
     Image,
     Json,
@@ -248,10 +248,10 @@ def test_lists_and_bodies_open() -> None:
 
 def test_detection_by_tags() -> None:
     """Externally tagged messages have exactly one key."""
-    assert MOLO.matches([SYSTEM, USER]).score > 2
+    assert match_format([SYSTEM, USER], MOLO.name).score > 2
     others: list[Any] = [[{"role": "user"}], [{}], [{"System": "", "User": []}], {}]
     for other in others:
-        assert MOLO.matches(other).score == 0
+        assert match_format(other, MOLO.name).score == 0
 
 
 def _assistant(**changes: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.formats.seed_checks import (
     times,
     unknown,
 )
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
     Image,
     Json,
@@ -286,14 +286,14 @@ def test_lists_and_bodies_open() -> None:
 
 def test_detection_by_attributes() -> None:
     """A role in upper case with attributes."""
-    assert MULTI.matches([USER, RESULT]).score > 2
+    assert match_format([USER, RESULT], MULTI.name).score > 2
     others: list[Any] = [
         [{"role": "user", "attributes": {}}],
         [{"role": {}, "attributes": {}}],
         [{"role": "User", "content": "hi"}],
     ]
     for other in others:
-        assert MULTI.matches(other).score == 0
+        assert match_format(other, MULTI.name).score == 0
 
 
 @pytest.mark.parametrize(

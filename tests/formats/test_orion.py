@@ -17,7 +17,7 @@ from tests.formats.seed_checks import (
     texts,
     unknown,
 )
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
     Image,
     Message,
@@ -334,9 +334,13 @@ def test_lists_and_bodies_open() -> None:
 
 
 def test_detection_by_id_and_milliseconds() -> None:
-    """No other format has them."""
-    assert ORION.matches([USER, RESULT]).score > 2
-    assert ORION.matches({"messages": [USER]}).score > 2
+    """Weak by themselves, for a host may have put them there; results are Orion's."""
+    assert match_format([USER, RESULT], ORION.name).score > 2
+    assert match_format({"messages": [USER]}, ORION.name).score == 2
+    assert match_format([{**USER, "mine": 1}], ORION.name).score == 1
+    assert match_format([CALLING], ORION.name).score > 2
+    theirs = {**CALLING, "tool_calls": [{"id": "c", "function": {}}]}
+    assert match_format([theirs], ORION.name).score == 0
     for other in (
         [{"role": "user", "content": "hi"}],
         [{**USER, "role": "tool"}],
@@ -345,7 +349,7 @@ def test_detection_by_id_and_milliseconds() -> None:
         [5],
         5,
     ):
-        assert ORION.matches(other).score == 0
+        assert match_format(other, ORION.name).score == 0
 
 
 CALL: Any = CALLING["tool_calls"]

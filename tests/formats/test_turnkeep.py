@@ -16,7 +16,7 @@ from tests.formats.seed_checks import (
     unknown,
 )
 from turnkeep.errors import FormatError
-from turnkeep.formats import get_format
+from turnkeep.formats import get_format, match_format
 from turnkeep.model import Message, Opaque, Text, ToolCall, ToolResult
 
 OURS = get_format("turnkeep")
@@ -181,12 +181,16 @@ def test_nothing_is_lost() -> None:
 
 def test_detection() -> None:
     """A version decides; a list needs fields or blocks that only we have."""
-    assert OURS.matches({"turnkeep": 1, "messages": []}).score > 5
-    assert OURS.matches([PLAIN, {"role": "assistant", "content": [CALL]}]).score == 3
-    assert OURS.matches([{**PLAIN, "metadata": {}}]).score == 2
-    assert OURS.matches([PLAIN]).score == 1
+    assert match_format({"turnkeep": 1, "messages": []}, OURS.name).score > 5
+    called = {"role": "assistant", "content": [CALL]}
+    assert match_format([PLAIN, called], OURS.name).score == 3
+    for ours in ({"pin_scope": "step"}, {"layout": "openai"}, {"role": "tool_result"}):
+        assert match_format([{**PLAIN, **ours}], OURS.name).score == 2
+    for anyones in ({"metadata": {}}, {"priority": 1}, {"pinned": True}):
+        assert match_format([{**PLAIN, **anyones}], OURS.name).score == 1
+    assert match_format([PLAIN], OURS.name).score == 1
     listed = {"role": "user", "content": [{"type": "text", "text": ""}]}
-    assert OURS.matches([listed]).score == 1
+    assert match_format([listed], OURS.name).score == 1
     for other in (
         {"messages": [PLAIN]},
         "text",
@@ -200,7 +204,7 @@ def test_detection() -> None:
         [{"role": "user", "content": [{"type": "image_url"}]}],
         [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]}],
     ):
-        assert OURS.matches(other).score == 0
+        assert match_format(other, OURS.name).score == 0
 
 
 def test_blocks_mean_what_they_say() -> None:

@@ -8,9 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from turnkeep.api._arguments import Body, Entry, Messages, with_hints
-from turnkeep.api._job import open_messages
 from turnkeep.errors import Violation
-from turnkeep.formats import Envelope, Format, decode_entries, get_format
+from turnkeep.formats import (
+    Envelope,
+    Format,
+    decode_entries,
+    get_format,
+    open_messages,
+    read_objects,
+)
 from turnkeep.model import Message
 from turnkeep.profiles import (
     Close,
@@ -81,6 +87,7 @@ def check(
 
 def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
     """*value* as its provider would get it: foreign shapes are written out for it."""
+    value, _ = read_objects(value)
     if fmt.name in profile.formats or fmt.name in CHAT_FORMATS:
         return value
     envelope = fmt.open(value)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from turnkeep.api._arguments import Messages, with_hints
-from turnkeep.api._job import open_messages
-from turnkeep.formats import Conversion, convert_value, get_format
+from turnkeep.formats import Conversion, convert_value, get_format, open_messages
 
 
 @with_hints

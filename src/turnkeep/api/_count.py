@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 
 from turnkeep.api._arguments import Messages, TokenCounter, with_hints
-from turnkeep.api._job import open_messages, rule_counter
-from turnkeep.formats import decode_entries
+from turnkeep.api._job import rule_counter
+from turnkeep.formats import decode_entries, open_messages
 from turnkeep.model import as_sent
 from turnkeep.tokens import RequestCounter
 from turnkeep.tokens._tools import read_tools

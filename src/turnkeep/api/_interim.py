@@ -10,7 +10,7 @@ import attrs
 from turnkeep.api._arguments import Interim
 from turnkeep.api._lists import Counter
 from turnkeep.formats import Envelope, Format
-from turnkeep.formats._base import Match
+from turnkeep.formats._outline import Outline, outline_decoded
 from turnkeep.model import Block, FrozenDict, Message, ToolResult
 
 _TOLD: Final = "turnkeep:interim"
@@ -39,6 +39,7 @@ class InterimFormat:
     def __init__(self, fmt: Format, interim: Interim) -> None:
         """As *fmt*, with the results that *interim* names."""
         self.name = fmt.name
+        self.marks = fmt.marks
         self._format = fmt
         self._names = names_in(interim)
         self._chosen: Callable[[Any], object] | None = None
@@ -49,9 +50,9 @@ class InterimFormat:
         """See `Format.open`."""
         return self._format.open(value)
 
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return self._format.matches(value)
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`; only their messages say which results are meant."""
+        return outline_decoded(entries, self.decode, path)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -99,6 +100,8 @@ class InterimCounter:
     def __init__(self, counter: Counter) -> None:
         """As *counter* does."""
         self.by_entry = counter.by_entry
+        # What others count of the same entries is not this.
+        self.salt: int | None = None
         self._counter = counter
 
     def entry(self, entry: Any, message: Message) -> int:

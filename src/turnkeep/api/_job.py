@@ -40,12 +40,7 @@ from turnkeep.errors import (
     UnknownMessageError,
     Violation,
 )
-from turnkeep.formats import (
-    Envelope,
-    Format,
-    detect,
-    get_format,
-)
+from turnkeep.formats import Format, open_messages
 from turnkeep.index import History, Rules
 from turnkeep.model import STAND_IN_TEXT, PinScope
 from turnkeep.plans import Plan
@@ -59,20 +54,6 @@ from turnkeep.turns import OpenCall
 
 Count: TypeAlias = Callable[[Any], int]
 """Tokens of one message in the caller's shape."""
-
-
-def open_messages(
-    messages: Any, format_name: str | None, model: str | None
-) -> tuple[Format, Envelope]:
-    """The format of *messages* and its envelope.
-
-    Raises:
-        FormatError: No format takes it, or (`AmbiguousFormatError`) several do.
-    """
-    if format_name is None:
-        format_name = detect(messages, model=model).format
-    fmt = get_format(format_name)
-    return fmt, fmt.open(messages)
 
 
 def rule_counter(fmt: Format, model: str | None, counter: Any) -> RequestCounter:
@@ -152,7 +133,7 @@ class Job:
         policy = self.profile.policy_for(body)
         placement: Placement = policy.results
         rules = rule_counter(self.format, model, token_counter)
-        counter: Counter = RuleCounter(rules)
+        counter: Counter = RuleCounter(rules, self.format.name)
         by_caller = _is_plain(token_counter)
         if by_caller:
             counter = CallerCounter(cast("Count", token_counter), self.format)
@@ -183,7 +164,7 @@ class Job:
             margin=0.0 if by_caller else rules.margin,
             on_overflow=on_overflow,
             open_calls=open_calls,
-            grid=True,
+            counts=self.source.counts,
         )
 
     def plan(self) -> Plan:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
+from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format
 from turnkeep.formats._neighbours import joiner_of
+from turnkeep.formats._objects import Objects
 from turnkeep.formats._outline import Outline, own_id
 from turnkeep.formats._parted import part_late, part_message
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
+from turnkeep.tokens._table import COUNTS, prints_of, salt_of
 from turnkeep.turns import (
     ANSWERS,
     Columns,
@@ -23,12 +26,18 @@ from turnkeep.turns import (
     late_answers,
 )
 
+_STRETCH: Final = 256
+"""Messages whose counts are looked up together."""
+
 
 class Counter(Protocol):
     """What a message costs: by the provider's rules, or as the caller says."""
 
     by_entry: bool
     """Whether only whole entries can be counted exactly."""
+
+    salt: int | None
+    """What tells its counts from those of other counters; none: they are not kept."""
 
     def entry(self, entry: Any, message: Message) -> int:
         """Tokens of an entry of the history that is one message."""
@@ -44,9 +53,10 @@ class RuleCounter:
 
     by_entry = False
 
-    def __init__(self, counter: RequestCounter) -> None:
-        """Count with *counter*."""
+    def __init__(self, counter: RequestCounter, form: str) -> None:
+        """Count with *counter* what was read from the format called *form*."""
         self._counter = counter
+        self.salt = salt_of(counter, form)
 
     def entry(self, entry: Any, message: Message) -> int:
         """See `Counter.entry`."""
@@ -67,6 +77,7 @@ class CallerCounter:
         """Count with *count*, which takes entries of *fmt*."""
         self._count = count
         self._format = fmt
+        self.salt = salt_of(count, fmt.name)
 
     def _call(self, entry: Any) -> int:
         tokens = self._count(entry)
@@ -119,11 +130,20 @@ class ListSource:
         self.format = fmt
         self._counter = counter
         self._entries = list(envelope.entries) if lasting else envelope.entries
+        self._shown: Sequence[Any] = self._entries
+        if envelope.objects is not None:
+            self._shown = envelope.objects.originals
         self._messages: dict[int, Message] = {}
         self._wire: Sequence[int] = ()
         """The entry of each message."""
         self._reasoning: Sequence[int] = ()
         self._counts: dict[int, int] = {}
+        self._every: Sequence[int] = ()
+        """All of them, where all were known."""
+        self._prints: dict[int, int] = {}
+        """The prints of entries whose counts were not known."""
+        self._looked_up = range(0)
+        """The messages whose counts were looked up last."""
         self._apart = not counter.by_entry
         """Whether every part of an entry is counted as what it would be alone."""
         self._made: dict[Message, int] = {}
@@ -193,15 +213,65 @@ class ListSource:
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
+        if self._every:
+            return self._every[index]
         known = self._counts.get(index)
         if known is None:
+            if index not in self._looked_up:
+                start = index - index % _STRETCH
+                self._look_up(range(start, min(start + _STRETCH, len(self._wire))))
+                return self.count(index)
             known = self._counts[index] = self._count(index)
+            if (key := self._prints.get(index)) is not None:
+                COUNTS.put(key, known)
         return known
+
+    def counts(self) -> Sequence[int]:
+        """Tokens of every message; each is counted if it has not been."""
+        every = range(len(self._wire))
+        found = self._look_up(every)
+        if found is not None:
+            return found
+        known = self._counts
+        return [known[i] if i in known else self.count(i) for i in every]
+
+    def _look_up(self, indexes: range) -> Sequence[int] | None:
+        """Take over the counts that are known of some messages; all of them, if so.
+
+        Only of entries that are one message: what parts of others cost depends on
+        where the rest of them is.
+        """
+        self._looked_up = indexes
+        salt = self._counter.salt
+        if salt is None:
+            return None
+        wire = self._wire
+        if isinstance(wire, range):
+            entries = self._entries[indexes.start : indexes.stop]
+            single: Sequence[int] = indexes
+        else:
+            single = [i for i in indexes if len(range(*self._parts(wire[i]))) == 1]
+            entries = [self._entries[wire[i]] for i in single]
+        keys = prints_of(entries, salt)
+        found = COUNTS.get_many(keys)
+        complete = [tokens for tokens in found if tokens is not None]
+        if len(complete) == len(indexes):
+            if len(complete) == len(wire):
+                self._every = complete
+            else:
+                self._counts.update(zip(indexes, complete, strict=True))
+            return complete
+        for index, key, tokens in zip(single, keys, found, strict=True):
+            if tokens is not None:
+                self._counts[index] = tokens
+            elif key:
+                self._prints[index] = key
+        return None
 
     def _count(self, index: int) -> int:
         nth = self._wire[index]
         first, stop = self._parts(nth)
-        entry = self._entries[nth]
+        entry = self._shown[nth]
         if stop - first == 1:
             return self._counter.entry(entry, self.message(index))
         if self._apart or index > first:
@@ -234,6 +304,7 @@ class ListSource:
             if index == first and not kept.issuperset(range(first + 1, stop)):
                 self._apart = True
                 self._counts.clear()
+                self._every = ()
                 return True
         return False
 
@@ -279,7 +350,7 @@ class ListSource:
 
     def matching(self, predicate: Callable[[Any], object]) -> list[int]:
         """The messages of the entries for which *predicate* says yes."""
-        chosen = {n for n, entry in enumerate(self._entries) if predicate(entry)}
+        chosen = {n for n, entry in enumerate(self._shown) if predicate(entry)}
         return [i for i, wire in enumerate(self._wire) if wire in chosen]
 
     def path(self, index: int) -> str:
@@ -321,7 +392,7 @@ class ListSource:
 
     def apply(self, plan: Plan, messages: Any) -> Any:
         """The window that *plan* leaves of *messages*, in their shape."""
-        envelope = self.format.open(messages)
+        envelope = reopen(messages, self.format)
         entries = envelope.entries
         if len(entries) != len(self._entries) or any(
             left is not right and left != right
@@ -329,13 +400,15 @@ class ListSource:
         ):
             reason = "these are other messages"
             raise StalePlanError(reason)
-        return envelope.replace(self.window(plan, entries))
+        return envelope.replace(self.window(plan, entries, envelope.objects))
 
     def apply_to(self, plan: Plan, envelope: Envelope) -> Any:
         """The same for the very messages that this source was made from."""
-        return envelope.replace(self.window(plan, self._entries))
+        return envelope.replace(self.window(plan, self._entries, envelope.objects))
 
-    def window(self, plan: Plan, entries: Sequence[Any]) -> list[Any]:
+    def window(
+        self, plan: Plan, entries: Sequence[Any], objects: Objects | None = None
+    ) -> list[Any]:
         """The entries that *plan* sends: the caller's own wherever nothing changed.
 
         Entries that were no neighbours are joined where their provider wants that.
@@ -355,6 +428,8 @@ class ListSource:
                 while stop < total and _goes_on(order, stop, wire, nth):
                     stop += 1
                 new = self._entries_of(plan, order[at:stop], entries)  # type: ignore[arg-type]
+                if objects is not None and new and new[0] is not entries[nth]:
+                    objects.edited(nth, new)
             if join is not None and made and new and not 0 <= last == nth - 1:
                 both = join(made[-1], new[0])
                 if both is not None:

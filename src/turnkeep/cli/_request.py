@@ -17,9 +17,9 @@ from rich.progress import (
 )
 
 from turnkeep import api
-from turnkeep.api._job import open_messages, rule_counter
+from turnkeep.api._job import rule_counter
 from turnkeep.errors import UnknownMessageError
-from turnkeep.formats import FORMATS, Envelope, Format
+from turnkeep.formats import FORMATS, Envelope, Format, open_messages
 from turnkeep.formats._registry import PYTHON_ONLY
 from turnkeep.plans import Plan
 from turnkeep.report._survey import Survey, id_of, survey

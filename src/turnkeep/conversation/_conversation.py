@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from turnkeep.errors import ConflictError, UnknownConversationError
-from turnkeep.formats import decode_entries, detect, get_format
+from turnkeep.formats import decode_entries, open_messages
 from turnkeep.model import Message
 from turnkeep.serial import write_atomic
 from turnkeep.stores import Change, Snapshot, Store
@@ -101,9 +101,8 @@ class Conversation(Answering, Windows):
             FormatError: The input is malformed; its path says where.
             DuplicateIdError: An id is used twice.
         """
-        name = format or detect(messages, model=model).format
-        source = get_format(name)
-        envelope = source.open(messages)
+        source, envelope = open_messages(messages, format, model)
+        name = source.name
         if format is None and name not in ("messages", "turnkeep"):
             format = name  # noqa: A001 - the public name
         chat = cls(

@@ -34,9 +34,11 @@ class NewestEnd:
         if whole:
             draft.tokens = total
             return False
-        if self.case.terms.grid and self.case.target < self.case.trigger:
+        counts = self.case.terms.counts
+        if counts is not None and self.case.target < self.case.trigger:
             # The window may be larger than the target by design.
-            self.case.aim = max(self.case.target, self._grid_target(held))
+            total = self.case.history.total(counts())
+            self.case.aim = max(self.case.target, self._grid_target(total))
         total, within = self._find_cut(held, self.case.aim)
         draft.tokens = total
         draft.dropped = dropped = bytearray(grouping.steps)
@@ -81,20 +83,13 @@ class NewestEnd:
             stop = start
         return total, 0
 
-    def _grid_target(self, held: int) -> int:
-        """The target as a pure function of the log.
+    def _grid_target(self, total: int) -> int:
+        """The target as a pure function of the log, which has *total* tokens.
 
         The depth of the cut moves in steps of D = trigger - target tokens of the log:
         cut = D * ceil((T - trigger) / D). Between two steps the same history prefix is
         dropped, however the caller's process came to it.
         """
-        history = self.case.history
-        free = sum(
-            history.tokens(step)
-            for turn in range(history.grouping.turns)
-            for step in self.case.free_of(turn)
-        )
-        total = held + free
         depth = self.case.trigger - self.case.target
         cut = depth * -(-(total - self.case.trigger) // depth)
         return total - cut

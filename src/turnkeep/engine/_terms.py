@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -35,9 +35,10 @@ class Terms:
     trigger_at: int | None = None
     """Tokens from which to prune, instead of the budget's trigger."""
 
-    grid: bool = False
-    """Whether the depth of a cut is a pure function of the log, so that two processes
-    with the same history send the same prefix (plain lists with a target below 1)."""
+    counts: Callable[[], Sequence[int]] | None = None
+    """Counts the whole log, where the depth of a cut is a pure function of it: then two
+    processes with the same history send the same prefix (plain lists with a target
+    below 1)."""
 
 
 @attrs.frozen

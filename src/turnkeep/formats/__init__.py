@@ -12,7 +12,6 @@ from ._base import (
     Detection,
     Envelope,
     Format,
-    Match,
     decode_entries,
     is_own,
     layout_of,
@@ -20,8 +19,11 @@ from ._base import (
 )
 from ._convert import Conversion, Loss
 from ._convert import convert_value as convert_value
-from ._detect import detect
+from ._detect import Match, detect, match_format
 from ._json_text import parse_json
+from ._marks import Judgement, Marks
+from ._objects import read_objects
+from ._opening import open_messages, reopen
 from ._read import Line, Reading, read, read_entries
 from ._registry import FORMATS, get_format
 
@@ -31,8 +33,10 @@ __all__ = [
     "Detection",
     "Envelope",
     "Format",
+    "Judgement",
     "Line",
     "Loss",
+    "Marks",
     "Match",
     "Reading",
     "decode_entries",
@@ -41,8 +45,12 @@ __all__ = [
     "get_format",
     "is_own",
     "layout_of",
+    "match_format",
+    "open_messages",
     "origin_of",
     "parse_json",
     "read",
     "read_entries",
+    "read_objects",
+    "reopen",
 ]

@@ -17,9 +17,10 @@ from turnkeep.model import (
 )
 from turnkeep.model._layout import NO_LAYOUT, Layout
 
-from ._base import Envelope, Match, is_own
+from ._base import Envelope, is_own
 from ._body import open_body
 from ._claude._decode import NAME, decode_text, is_plain, plain_texts
+from ._claude._judge import judge_message
 from ._claude._messages import (
     ROLES,
     MessageWriter,
@@ -31,30 +32,15 @@ from ._claude._messages import (
 from ._claude._outline import ClaudeReader
 from ._ids import lacks_id, with_call_ids
 from ._joins import change_sides, shares_entry
+from ._marks import Marks
 from ._outline import Outline
-from ._shape import MARKS, as_array, as_object, sample
+from ._shape import MARKS, as_array, as_object
 from ._wire import need, rest, weave
 
 _LISTED: Final = f"{NAME}:[]"
 """The layout of a message whose content is a list that has one spelling only."""
 
 _KNOWN: Final = frozenset({"role", "content"})
-_MARKS: Final = {
-    "tool_use": 3,
-    "tool_result": 3,
-    "redacted_thinking": 3,
-    "server_tool_use": 3,
-    "thinking": 2,
-    "document": 2,
-    "container_upload": 2,
-}
-"""Block types that only this format has, and how much each says."""
-
-_FOREIGN: Final = frozenset(
-    {"image_url", "input_text", "output_text", "input_image", "tool_call", "file"}
-)
-"""Block types that other formats have and this one never has."""
-
 _NO_FIELDS: Final[dict[str, Any]] = {}
 
 
@@ -67,30 +53,11 @@ class Anthropic:
 
     name = NAME
     list_key = "messages"
+    marks = Marks(judge_message, body={"system": 2})
 
     def open(self, value: Any) -> Envelope:
         """A list of messages, or a request body with `messages` and `system`."""
         return open_body(value, "messages", system=("system",))
-
-    def matches(self, value: Any) -> Match:
-        """Blocks of types that only this format has, and roles it does not have."""
-        try:
-            envelope = self.open(value)
-        except FormatError as error:
-            return Match(0, str(error))
-        best = Match(1, "roles and content that Anthropic has as well")
-        if not envelope.entries:
-            best = Match(1, "an empty list")
-        for nth, entry in sample(envelope.entries):
-            where = f"{envelope.path}[{nth}]"
-            score, reason = _score(entry)
-            if score == 0:
-                return Match(0, f"{reason} @ {where}")
-            if score > best.score:
-                best = Match(score, f"{reason} @ {where}")
-        if envelope.system is not None and best.score == 1:
-            best = Match(2, f"system text beside the list @ {envelope.path}")
-        return best
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -228,32 +195,6 @@ def _is_system(entry: dict[str, Any]) -> bool:
 
 def _everywhere(_message: Message) -> bool:
     return True
-
-
-def _score(entry: Any) -> tuple[int, str]:
-    """How much one entry looks like this format, and the mark that says so."""
-    if not isinstance(entry, dict):
-        return 0, "not an object"
-    content = entry.get("content")
-    if not isinstance(entry.get("role"), str) or entry["role"] not in ROLES:
-        return 0, f"no role of Anthropic: {entry.get('role')!r}"
-    if isinstance(content, str):
-        return (0, "calls beside the content") if "tool_calls" in entry else (1, "")
-    if not isinstance(content, (list, tuple)):
-        return 0, "content is neither text nor a list"
-    best, mark = 1, ""
-    for block in content[:50]:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if not isinstance(kind, str):
-            return 0, "a content block without type"
-        if kind in _FOREIGN:
-            return 0, f"a block of type {kind!r}"
-        score = _MARKS.get(kind, 1)
-        if kind == "image" and isinstance(block.get("source"), dict):
-            score = 2
-        if score > best:
-            best, mark = score, f"a block of type {kind!r}"
-    return best, mark
 
 
 def join_system(parts: Sequence[Any]) -> Any:

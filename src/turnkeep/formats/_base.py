@@ -7,6 +7,8 @@ import attrs
 
 from turnkeep.model import Message
 
+from ._marks import Marks
+from ._objects import Objects
 from ._outline import Outline
 
 
@@ -61,6 +63,9 @@ class Envelope:
     is_body: bool = False
     """Whether the list stands in a request body."""
 
+    objects: Objects | None = attrs.field(default=None, repr=False)
+    """The caller's own objects, where entries were read from such."""
+
     replace: Callable[[list[Any]], Any] = attrs.field(default=list, repr=False)
     """Gives the input's own shape with other entries in it; never changes the input."""
 
@@ -79,17 +84,6 @@ class Detection:
     """What decided, in words."""
 
 
-@attrs.frozen
-class Match:
-    """What detection found out about one format."""
-
-    score: int
-    """0: cannot be; 1: could be; 2 and more: has marks that only this format has."""
-
-    reason: str
-    """The mark that decided, in words, with its path."""
-
-
 @runtime_checkable
 class Format(Protocol):
     """One JSON shape for message lists.
@@ -106,18 +100,14 @@ class Format(Protocol):
     name: str
     """As users write it, such as `"openai"`."""
 
+    marks: Marks
+    """What speaks for it and against it, where no format is named."""
+
     def open(self, value: Any) -> Envelope:
         """Take a list of entries or a whole request body apart.
 
         Raises:
             FormatError: It is neither.
-        """
-        ...
-
-    def matches(self, value: Any) -> Match:
-        """How much *value* (a list or a body) looks like this format.
-
-        Looks at a bounded number of entries and never raises.
         """
         ...
 

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
-from ._base import Match
 from ._chat._dialect import Dialect
 from ._chat._format import ChatFormat
-from ._chat._match import judge_deepseek
-from ._chat._open import match_entries
+from ._chat._judge import judge_deepseek
+from ._marks import Marks
 
 _DIALECT = Dialect(
     "deepseek",
@@ -24,7 +21,4 @@ class DeepSeek(ChatFormat):
 
     name = "deepseek"
     dialect = _DIALECT
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, judge_deepseek)
+    marks = Marks(judge_deepseek)

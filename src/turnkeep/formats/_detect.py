@@ -1,51 +1,245 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from functools import lru_cache
+from typing import Any, Final, TypeGuard
 
 import attrs
 
 from turnkeep.errors import AmbiguousFormatError, FormatError
-from turnkeep.model import STAND_IN_TEXT, Block, FrozenDict, Message, Opaque, ToolResult
 from turnkeep.providers import format_of_model
 
-from ._base import Detection, Format
+from ._base import Detection
+from ._libraries import library_of
+from ._marks import CARRIED, COMMON, NEVER, Marks
 from ._registry import FORMATS, get_format
-from ._shape import sample
+from ._skeleton import skeletons
+from ._ties import candidates, settle
+
+WHOLE: Final = 2
+"""The score of a body whose list is one text."""
+
+_CERTAIN: Final = 9
+"""The score of what says itself whose it is."""
+
+
+@attrs.frozen
+class Match:
+    """What detection found out about one format."""
+
+    score: int
+    """0: cannot be; 1: could be; 2 and more: has marks that only this format has."""
+
+    words: str
+    """The mark that decided."""
+
+    key: str | None = None
+    """Key of the body whose list it stands in; none for a list by itself."""
+
+    nth: int | None = None
+    """Which entry has it; none where the value as a whole does."""
+
+    @property
+    def path(self) -> str:
+        """Where that mark stands."""
+        path = "$" if self.key is None else f"$.{self.key}"
+        return path if self.nth is None else f"{path}[{self.nth}]"
+
+    @property
+    def reason(self) -> str:
+        """The mark and its path, in words."""
+        return f"{self.words} @ {self.path}"
+
+
+@attrs.frozen
+class _Sight:
+    """One look at a value: its lists, and an entry of each kind in them."""
+
+    value: Any
+    lists: dict[str | None, Sequence[Any]]
+    """The value itself, or the lists of a body by their keys."""
+    kinds: dict[str | None, dict[Any, int]]
+    """The skeletons of each list, and where each first stands."""
+
+    @classmethod
+    def of(cls, value: Any) -> _Sight:
+        lists: dict[str | None, Sequence[Any]] = {}
+        if isinstance(value, (list, tuple)):
+            lists[None] = value
+        elif isinstance(value, dict):
+            for key in _list_keys():
+                if isinstance(found := value.get(key), (list, tuple)):
+                    lists[key] = found
+        return cls(value, lists, {key: skeletons(all_) for key, all_ in lists.items()})
+
+    def print(self, model: tuple[str, bool]) -> Any:
+        """What is the same for all values that every judge would judge the same."""
+        around: tuple[Any, ...] = ()
+        if isinstance(self.value, dict):
+            around = tuple((key, type(item)) for key, item in self.value.items())
+        kinds = tuple((key, *seen) for key, seen in self.kinds.items())
+        return kinds, around, model
+
+    @property
+    def first_role(self) -> Any:
+        """Who speaks first in the list."""
+        entries = next(iter(self.lists.values()), ())
+        first = entries[0] if entries else None
+        return first.get("role") if isinstance(first, dict) else None
+
+    def match(self, marks: Marks) -> Match:
+        """How much the value looks like the format with *marks*."""
+        body = self.value if isinstance(self.value, dict) else None
+        key = None
+        if body is not None:
+            if marks.key is not None:
+                has = marks.key in body
+                return Match(_CERTAIN if has else NEVER, f"the key {marks.key!r}")
+            key = next((k for k in marks.lists if k in body), None)
+        if key not in self.lists:
+            # Responses may have one text in the place of its list.
+            text = key is not None and isinstance(self.value[key], str)
+            if not text or key not in marks.body:
+                names = " or ".join(map(repr, marks.lists))
+                return Match(NEVER, f"no list of messages, and no body with {names}")
+            return Match(WHOLE, f"{key} as a string", key)
+        found = self._best(marks, key)
+        if body is None or found.score == NEVER:
+            return found
+        for beside, score in marks.body.items():
+            if body.get(beside) is not None and score > found.score:
+                found = Match(score, f"a body with {beside!r}", key)
+        return Match(NEVER, found.words, key) if found.score == CARRIED else found
+
+    def _best(self, marks: Marks, key: str | None) -> Match:
+        """The best score of any entry, or 0 where one cannot be."""
+        best = Match(CARRIED, "nothing that this format knows", key)
+        if not self.lists[key]:
+            best = Match(COMMON, "an empty list", key)
+        for nth in self.kinds[key].values():
+            entry = self.lists[key][nth]
+            score, words = NEVER, "not an object"
+            if not marks.objects or isinstance(entry, dict):
+                score, words = marks.judge(entry)
+            if score == NEVER:
+                return Match(NEVER, words, key, nth)
+            if score > best.score:
+                best = Match(score, words or "nothing speaks against it", key, nth)
+        if best.score == CARRIED and key is None:
+            return attrs.evolve(best, score=NEVER)
+        return best
+
+    def stranger(self) -> tuple[str, str, str] | None:
+        """The other library whose messages stand here, by which mark, and where."""
+        for key, seen in self.kinds.items():
+            for nth in seen.values():
+                if (found := library_of(self.lists[key][nth])) is not None:
+                    return (*found, Match(NEVER, "", key, nth).path)
+        return None
+
+
+@attrs.frozen
+class _Verdict:
+    """What was decided about all values of one print."""
+
+    format: str
+    names: tuple[str, ...]
+    words: str
+    why: str
+    key: str | None
+    kind: int | None
+    """Which of the list's skeletons has the mark; none where the whole value does."""
+
+    def on(self, sight: _Sight) -> Detection:
+        """The verdict on a value, with the path of the mark in it."""
+        nth = None
+        if self.kind is not None:
+            nth = list(sight.kinds[self.key].values())[self.kind]
+        reason = Match(0, self.words, self.key, nth).reason
+        return Detection(self.format, self.names, reason + self.why)
+
+
+_VERDICTS: Final[dict[Any, _Verdict]] = {}
+_MOST_VERDICTS: Final = 256
 
 
 def detect(value: Any, *, model: str | None = None) -> Detection:
     """Find out the format of *value* (a list of messages or a request body).
 
-    From the shape alone: the formats with the strongest marks are candidates. When all
-    of them would return the same JSON, the model's own format is taken, else `openai`.
-    Looks at no more than 250 entries.
+    From the shape alone, in one walk: the formats with the strongest marks are
+    candidates. When all of them would return the same JSON, the model's own format is
+    taken, else `openai`. Looks at no more than 250 entries and judges one of each kind;
+    what was decided is remembered for values of the same shape.
 
     >>> detect([{"role": "user", "content": [{"text": "hi", "type": "text"}]}]).format
     'openai'
 
     Raises:
-        FormatError: No format fits.
+        FormatError: No format fits; where it looks like the messages of another
+            library, that is named.
         AmbiguousFormatError: Several do, and would return different JSON.
     """
-    found = {name: get_format(name).matches(value) for name in FORMATS}
-    best = max((match.score for match in found.values()), default=0)
     model = model or _model_in(value)
     usual = format_of_model(model)
-    if best == 0:
-        raise _nothing_fits(value, usual, found[usual].reason)
-    names = tuple(name for name, match in found.items() if match.score == best)
-    if len(names) == 1:
-        return Detection(names[0], names, found[names[0]].reason)
-    if not _same(value, [get_format(name) for name in names]):
+    sight = _Sight.of(value)
+    shape = sight.print((usual, bool(model)))
+    verdict = _VERDICTS.get(shape)
+    if verdict is None:
+        verdict = _judge(sight, usual, has_model=bool(model))
+        while len(_VERDICTS) >= _MOST_VERDICTS:
+            # Another thread may have taken the same one.
+            _VERDICTS.pop(next(iter(_VERDICTS), None), None)
+        _VERDICTS[shape] = verdict
+    return verdict.on(sight)
+
+
+def match_format(value: Any, name: str) -> Match:
+    """How much *value* (a list or a body) looks like the format called *name*.
+
+    Looks at a bounded number of entries and never raises.
+
+    >>> match_format([{"role": "model", "parts": [{"text": "hi"}]}], "gemini").score
+    3
+    """
+    return _Sight.of(value).match(get_format(name).marks)
+
+
+@lru_cache(maxsize=1)
+def _list_keys() -> tuple[str, ...]:
+    """Every key under which some format's bodies hold their list."""
+    keys = [key for name in FORMATS for key in get_format(name).marks.lists]
+    return tuple(dict.fromkeys(keys))
+
+
+def _judge(sight: _Sight, usual: str, *, has_model: bool) -> _Verdict:
+    found = {name: sight.match(get_format(name).marks) for name in FORMATS}
+    scores = {name: each.score for name, each in found.items()}
+    best = max(scores.values())
+    if best < _CERTAIN and (stranger := sight.stranger()) is not None:
+        library, words, path = stranger
+        reason = (
+            f"this is a message of {library} ({words}), which turnkeep does not read; "
+            "convert it to a provider's format first, or name the format that it has "
+            "with format="
+        )
+        raise FormatError(reason, path)
+    names = candidates(scores, has_model=has_model, first=sight.first_role)
+    if not names:
+        raise _nothing_fits(sight.value, usual, found[usual])
+    chosen = settle(names, scores[names[0]], usual if has_model else None)
+    if chosen is None:
         reason = f"several formats could be meant: {found[names[0]].reason}"
         raise AmbiguousFormatError(reason, "$", names)
-    chosen = usual if usual in names else "openai" if "openai" in names else names[0]
-    if chosen != usual:
-        model = None
-    why = f"the model speaks {chosen}" if model else f"{chosen} is the default"
-    same = f"{', '.join(names)} would return the same JSON"
-    return Detection(chosen, names, f"{found[chosen].reason}; {same}, and {why}")
+    why = ""
+    if len(names) > 1:
+        by_model = has_model and chosen == usual
+        why = f"the model speaks {chosen}" if by_model else f"{chosen} is the default"
+        why = f"; {', '.join(names)} would return the same JSON, and {why}"
+    decisive = found[chosen]
+    kind = None
+    if decisive.nth is not None:
+        kind = list(sight.kinds[decisive.key].values()).index(decisive.nth)
+    return _Verdict(chosen, names, decisive.words, why, decisive.key, kind)
 
 
 def _model_in(value: Any) -> str | None:
@@ -53,12 +247,11 @@ def _model_in(value: Any) -> str | None:
     return model if isinstance(model, str) else None
 
 
-def _nothing_fits(value: Any, usual: str, why: str) -> FormatError:
+def _nothing_fits(value: Any, usual: str, found: Match) -> FormatError:
     """What *value* is, and what its *usual* format has against which entry of it."""
-    said, _, place = why.rpartition(" @ ")
-    # Without an index it is about the value as a whole, whose keys are named anyway.
-    entry = f"; {usual} says: {said}" if "[" in place else ""
-    path = place if entry else "$"
+    # Without an entry it is about the value as a whole, whose keys are named anyway.
+    entry = f"; {usual} says: {found.words}" if found.nth is not None else ""
+    path = found.path if entry else "$"
     more = "; name the format with format= to hear why"
     kind = ""
     if isinstance(value, (list, tuple)):
@@ -76,66 +269,3 @@ def _nothing_fits(value: Any, usual: str, why: str) -> FormatError:
 
 def _keyed(value: Any) -> TypeGuard[dict[Any, Any]]:
     return isinstance(value, dict) and bool(value)
-
-
-def _same(value: Any, formats: Sequence[Format]) -> bool:
-    """Whether every format reads the same, and would say what we add the same way.
-
-    What none of them can read is the same for all: decoding it says what is wrong.
-    """
-    readings = [_reading(value, fmt) for fmt in formats]
-    return all(reading == readings[0] for reading in readings)
-
-
-def _reading(value: Any, fmt: Format) -> Any:
-    try:
-        envelope = fmt.open(value)
-        messages = [
-            message
-            for nth, entry in sample(envelope.entries)
-            for message in fmt.decode(entry, f"{envelope.path}[{nth}]")
-        ]
-    except FormatError:
-        return None
-    if not messages:
-        return []
-    # Layouts are not compared, and each format has names of its own for opaque blocks:
-    # what matters is what the engine sees, and what it would have us write.
-    added: list[Message] = [Message.user("a")]
-    calls = [call for message in messages for call in message.tool_calls]
-    if calls:
-        call = calls[0]
-        added = [
-            Message.tool_result(
-                call.id, STAND_IN_TEXT, pending=True, tool_name=call.name
-            ),
-        ]
-    return [_nameless(message) for message in messages], fmt.encode(added)
-
-
-def _nameless(message: Message) -> Message:
-    """*message* without what only says which format read it."""
-    extra = message.extra
-    if message.id is not None and "id" in extra:
-        # Our own format has a field for it, the others keep it among the caller's keys.
-        extra = FrozenDict({key: v for key, v in extra.items() if key != "id"})
-    content = message.content
-    if any(map(_is_named, content)):
-        content = tuple(map(_unnamed, content))
-    elif extra is message.extra:
-        return message  # nearly always: a copy of each is half of what detection costs
-    return attrs.evolve(message, content=content, extra=extra)
-
-
-def _is_named(block: Block) -> bool:
-    if type(block) is ToolResult:
-        return any(map(_is_named, block.content))
-    return type(block) is Opaque
-
-
-def _unnamed(block: Block) -> Block:
-    if isinstance(block, Opaque):
-        return attrs.evolve(block, format=None)
-    if isinstance(block, ToolResult):
-        return attrs.evolve(block, content=tuple(map(_unnamed, block.content)))
-    return block

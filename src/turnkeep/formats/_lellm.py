@@ -37,6 +37,7 @@ from ._fields import (
 )
 from ._losses import opaque_losses
 from ._marker_lines import lined_content
+from ._marks import NEVER, Judgement
 from ._record_losses import block_losses
 from ._records import RecordFormat
 from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
@@ -98,15 +99,15 @@ class Lellm(RecordFormat):
             lost.append("the seal of reasoning")
         return lost
 
-    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+    def judge(self, entry: dict[str, Any]) -> Judgement:
         """See `RecordFormat.judge`."""
         tag = entry.get("type")
         if not isinstance(tag, str) or tag not in _ROLES:
-            return 0, "no tag of lellm"
+            return NEVER, "no tag of lellm"
         if not isinstance(entry.get("content"), list):
-            return 0, "no list of blocks"
+            return NEVER, "no list of blocks"
         if "role" in entry:
-            return 0, "a role beside the tag"
+            return NEVER, "a role beside the tag"
         return 4, f"the tag {tag!r} on a list of blocks"
 
     def read_short(self, entry: Any, path: str) -> Message | None:

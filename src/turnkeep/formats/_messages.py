@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from turnkeep.errors import FormatError
 from turnkeep.model import Message
 
-from ._base import Envelope, Match
+from ._base import Envelope
 from ._chat._open import system_messages
+from ._marks import NEVER, Judgement, Marks
 from ._outline import Outline, outline_decoded
 from ._shape import json_type
+
+_CERTAIN: Final = 9
+
+
+def _judge(entry: Any) -> Judgement:
+    if isinstance(entry, Message):
+        return _CERTAIN, "a Message object"
+    return NEVER, "no Message object"
 
 
 class Messages:
@@ -19,6 +28,7 @@ class Messages:
     """
 
     name = "messages"
+    marks = Marks(_judge, objects=False)
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
@@ -26,12 +36,6 @@ class Messages:
             return Envelope(value)
         reason = f"a list of Message objects is expected, got {json_type(value)}"
         raise FormatError(reason, "$")
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        if isinstance(value, (list, tuple)) and value and isinstance(value[0], Message):
-            return Match(9, "Message objects @ $[0]")
-        return Match(0, "no Message objects")
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""

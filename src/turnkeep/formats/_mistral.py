@@ -4,12 +4,11 @@ from typing import Any
 
 from turnkeep.model import Block, Document, Image, Opaque, Text, Thinking, thaw
 
-from ._base import Match
 from ._chat._dialect import Dialect
 from ._chat._format import ChatFormat
-from ._chat._match import judge_mistral
-from ._chat._open import match_entries
+from ._chat._judge import judge_mistral
 from ._chat._parts import decode_part, encode_image, media_type_of, text_part
+from ._marks import Marks
 from ._shape import as_object, as_text, frozen, frozen_object, split_data_url
 
 
@@ -124,7 +123,4 @@ class Mistral(ChatFormat):
 
     name = "mistral"
     dialect = _DIALECT
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, judge_mistral)
+    marks = Marks(judge_mistral)

@@ -32,6 +32,7 @@ from ._fields import (
 )
 from ._losses import opaque_losses
 from ._marker_lines import lined_text
+from ._marks import NEVER, Judgement
 from ._record_losses import block_losses
 from ._records import RecordFormat
 from ._shape import MARKS, ResultText, frozen, json_type, kind_of_text
@@ -78,10 +79,10 @@ class Molo(RecordFormat):
                 lost.append(f"a block of {block.format}")
         return lost
 
-    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+    def judge(self, entry: dict[str, Any]) -> Judgement:
         """See `RecordFormat.judge`."""
         if len(entry) != 1 or (tag := next(iter(entry))) not in _TAGS:
-            return 0, "no tag of molo"
+            return NEVER, "no tag of molo"
         return 5, f"the tag {tag!r}"
 
     def read_short(self, entry: Any, path: str) -> Message | None:

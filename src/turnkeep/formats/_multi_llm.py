@@ -35,6 +35,7 @@ from ._fields import (
 )
 from ._losses import opaque_losses, thinking_losses
 from ._marker_lines import lined_content
+from ._marks import NEVER, Judgement
 from ._record_losses import block_losses
 from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, frozen, kind_of_text
@@ -106,13 +107,13 @@ class MultiLlm(RecordFormat):
             lost.append(f"the priority {message.priority} (0 to 255 fit)")
         return lost
 
-    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+    def judge(self, entry: dict[str, Any]) -> Judgement:
         """See `RecordFormat.judge`."""
         role = entry.get("role")
         if not isinstance(role, str) or role not in _ROLES:
-            return 0, f"no role of multi-llm: {role!r}"
+            return NEVER, f"no role of multi-llm: {role!r}"
         if not isinstance(entry.get("attributes"), dict):
-            return 0, "no attributes"
+            return NEVER, "no attributes"
         return 5, "a role with attributes"
 
     def read_short(self, entry: Any, path: str) -> Message | None:

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
-from ._base import Match
 from ._chat._dialect import Dialect
 from ._chat._format import ChatFormat
-from ._chat._match import judge_chat
-from ._chat._open import match_entries
+from ._chat._judge import judge_chat
+from ._marks import Marks
 
 _DIALECT = Dialect(
     "openai",
@@ -26,7 +23,4 @@ class OpenAI(ChatFormat):
 
     name = "openai"
     dialect = _DIALECT
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, judge_chat)
+    marks = Marks(judge_chat)

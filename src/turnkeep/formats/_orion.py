@@ -26,6 +26,7 @@ from ._fields import (
 )
 from ._losses import opaque_losses, thinking_losses
 from ._marker_lines import lined_content
+from ._marks import COMMON, NEVER, WEAK, Judgement
 from ._record_losses import block_losses
 from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, kind_of_text
@@ -39,6 +40,19 @@ SUMMARY_LINE = "[Summary of earlier conversation]\n"
 
 _ROLES = {role.value: role for role in Role}
 
+_OWN_ROLES = frozenset({"tool_call", "tool_result"})
+_KNOWN = frozenset(
+    {
+        "id",
+        "role",
+        "content",
+        "timestamp",
+        "tool_calls",
+        "tool_result",
+        "token_count",
+        "pinned",
+    }
+)
 _MESSAGE = Table(
     Field("id", TEXT),
     Field("role", TEXT),
@@ -73,17 +87,26 @@ class Orion(RecordFormat):
     lacks = frozenset({"kind", "pin_scope"})
     names_tools = True
 
-    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+    def judge(self, entry: dict[str, Any]) -> Judgement:
         """See `RecordFormat.judge`."""
         role = entry.get("role")
         if not isinstance(role, str) or role not in _ROLES:
-            return 0, f"no role of Orion: {role!r}"
+            return NEVER, f"no role of Orion: {role!r}"
         if not isinstance(entry.get("content"), str):
-            return 0, "content that is not text"
+            return NEVER, "content that is not text"
         when = entry.get("timestamp")
         if not isinstance(entry.get("id"), str) or not isinstance(when, int):
-            return 0, "no id with a time stamp in milliseconds"
-        return 4, "an id and a time stamp in milliseconds"
+            return NEVER, "no id with a time stamp in milliseconds"
+        calls = entry.get("tool_calls")
+        calls = calls if isinstance(calls, (list, tuple)) else ()
+        if any(isinstance(call, dict) and "function" in call for call in calls):
+            return NEVER, "calls of another format"
+        if calls or role in _OWN_ROLES or isinstance(entry.get("tool_result"), dict):
+            return 4, "calls or results with an id and a time stamp in milliseconds"
+        # A host of any chat format may have put both there.
+        if _KNOWN.issuperset(entry):
+            return WEAK, "an id and a time stamp in milliseconds"
+        return COMMON, ""
 
     def read_short(self, entry: Any, path: str) -> Message | None:
         """See `RecordFormat.read_short`."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from turnkeep.model import DISPLAY_KINDS, EMPTY, Message, ToolCall
 
-from ._base import Envelope, Match
+from ._base import Envelope
 from ._body import open_body
-from ._chat._open import match_entries, request, system_messages
+from ._chat._open import request, system_messages
 from ._fields import call_of, with_tool_names
 from ._ids import calls_before, lacks_id, with_call_ids
 from ._joins import answers
 from ._losses import host_losses, key_losses
+from ._marks import Judgement, Marks
 from ._outline import Outline, outline_decoded
 from ._record_losses import field_losses
 from ._spelling import recall, remember
@@ -54,7 +56,7 @@ class RecordFormat(ABC):
     """Whether a result names its tool."""
 
     @abstractmethod
-    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+    def judge(self, entry: dict[str, Any]) -> Judgement:
         """How much a record looks like this format's, and the mark that says so."""
 
     @abstractmethod
@@ -85,9 +87,10 @@ class RecordFormat(ABC):
         """See `Format.open`."""
         return open_body(value, "messages", system=("system",), model=self.model_keys)
 
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, self.judge)
+    @cached_property
+    def marks(self) -> Marks:
+        """See `Format.marks`."""
+        return Marks(self.judge, lists=(self.list_key,))
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""

@@ -163,14 +163,6 @@ class ResultText:
         return mark(INTERIM, text) if self.interim else text
 
 
-def sample(entries: Sequence[Any]) -> list[tuple[int, Any]]:
-    """Entries to look at for detection, with their indexes: at most 250."""
-    if len(entries) <= 250:
-        return list(enumerate(entries))
-    late = len(entries) - 50
-    return [*enumerate(entries[:200]), *enumerate(entries[late:], late)]
-
-
 def split_data_url(url: str, path: str) -> tuple[str, str] | None:
     """Media type and base64 data of a `data:` address; none for any other address.
 

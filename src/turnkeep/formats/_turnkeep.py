@@ -17,18 +17,53 @@ from turnkeep.serial import (
     migrate,
 )
 
-from ._base import Envelope, Match, layout_of, origin_of
+from ._base import Envelope, layout_of, origin_of
 from ._body import open_body
 from ._chat._open import system_messages
+from ._marks import COMMON, NEVER, Judgement, Marks
 from ._outline import Outline, outline_decoded
-from ._shape import compact, json_type, sample
+from ._shape import compact
 from ._spelling import change, difference
 
 _NAME = "turnkeep"
 _ROLES = frozenset(role.value for role in Role)
 _TEXTS = frozenset({str})
-_MARKS = ("pin_scope", "layout", "extra", "priority", "metadata")
+_OWN_ROLES = frozenset({"tool_call", "tool_result"})
 _BLOCK_MARKS = frozenset({"tool_call", "tool_result", "opaque", "json"})
+
+
+def _judge(entry: dict[str, Any]) -> Judgement:
+    role = entry.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        return NEVER, f"no role of ours: {role!r}"
+    if not isinstance(entry.get("timestamp", ""), str):
+        return NEVER, "a time stamp that is not text"
+    mark = "pin_scope" if "pin_scope" in entry else None
+    if isinstance(entry.get("layout"), str):
+        mark = "layout"
+    if mark is None and not MESSAGE_FIELDS.issuperset(entry):
+        return NEVER, "keys that our messages do not have"
+    content = entry.get("content", "")
+    if not isinstance(content, (str, list, tuple)):
+        return NEVER, "content is neither text nor a list"
+    kinds = [] if isinstance(content, str) else [_known_tag(block) for block in content]
+    if None in kinds:
+        return NEVER, "a block that is not ours"
+    if found := _BLOCK_MARKS.intersection(kinds):
+        return 3, f"a block of type {min(found, key=str)!r}"
+    # Hosts have pins, priorities and metadata of their own.
+    if mark is not None:
+        return 2, f"the key {mark!r}"
+    if role in _OWN_ROLES:
+        return 2, f"role {role!r}"
+    return COMMON, ""
+
+
+def _known_tag(block: Any) -> str | None:
+    """The tag of a block that has no other keys than ours."""
+    tag = block.get("type") if isinstance(block, dict) else None
+    fields = BLOCK_FIELDS.get(tag) if isinstance(tag, str) else None
+    return tag if fields is not None and fields.issuperset(block) else None
 
 
 class Turnkeep:
@@ -40,6 +75,7 @@ class Turnkeep:
 
     name = _NAME
     list_key = "messages"
+    marks = Marks(_judge, key="turnkeep")
 
     def open(self, value: Any) -> Envelope:
         """A list of our messages, or a document of any schema version.
@@ -49,23 +85,6 @@ class Turnkeep:
         return open_body(
             migrate(value) if isinstance(value, dict) else value, "messages"
         )
-
-    def matches(self, value: Any) -> Match:
-        """A schema version, or messages with fields that only we have."""
-        if isinstance(value, dict):
-            if "turnkeep" in value:
-                return Match(9, "a schema version @ $.turnkeep")
-            return Match(0, "no schema version @ $.turnkeep")
-        if not isinstance(value, (list, tuple)):
-            return Match(0, f"{json_type(value)}, not a list of messages")
-        best = Match(1, "roles and content that our messages have as well")
-        for nth, entry in sample(value):
-            score, reason = _score(entry)
-            if score == 0:
-                return Match(0, f"{reason} @ $[{nth}]")
-            if score > best.score:
-                best = Match(score, f"{reason} @ $[{nth}]")
-        return best
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""
@@ -134,35 +153,3 @@ def _encode(message: Message) -> Any:
     except (FormatError, ValueError, LookupError, TypeError, AttributeError):
         written = dump_message(attrs.evolve(message, layout=None))
     return thaw(written)
-
-
-def _score(entry: Any) -> tuple[int, str]:
-    """How much one entry looks like ours, and the mark that says so."""
-    if not isinstance(entry, dict):
-        return 0, json_type(entry)
-    role = entry.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
-        return 0, f"no role of ours: {role!r}"
-    if not isinstance(entry.get("timestamp", ""), str):
-        return 0, "a time stamp that is not text"
-    mark = next((key for key in _MARKS if key in entry), None)
-    if mark is None and not MESSAGE_FIELDS.issuperset(entry):
-        return 0, "keys that our messages do not have"
-    content = entry.get("content", "")
-    if not isinstance(content, (str, list)):
-        return 0, "content is neither text nor a list"
-    kinds = [_known_tag(block) for block in content[:50] if content.__class__ is list]
-    if None in kinds:
-        return 0, "a block that is not ours"
-    if mark is not None:
-        return 2, f"the key {mark!r}"
-    if found := _BLOCK_MARKS.intersection(kinds):
-        return 3, f"a block of type {min(found, key=str)!r}"
-    return 1, ""
-
-
-def _known_tag(block: Any) -> str | None:
-    """The tag of a block that has no other keys than ours."""
-    tag = block.get("type") if isinstance(block, dict) else None
-    fields = BLOCK_FIELDS.get(tag) if isinstance(tag, str) else None
-    return tag if fields is not None and fields.issuperset(block) else None

@@ -262,6 +262,24 @@ class History:
             self._tokens[step] = known
         return known
 
+    def total(self, counts: Sequence[int]) -> int:
+        """Tokens of all steps, from the *counts* of all messages.
+
+        Costs a sum, and what a window would hold otherwise.
+        """
+        total = sum(counts)
+        hidden = set(self.gone)
+        at = self.grouping.kinds.find(HIDDEN)
+        while at >= 0:
+            hidden.add(at)
+            at = self.grouping.kinds.find(HIDDEN, at + 1)
+        for index in hidden:
+            total -= counts[index]
+        for index, message in self.mended.items():
+            if index not in hidden:
+                total += self.source.cost(message) - counts[index]
+        return total + sum(map(self.added_tokens, self.with_additions()))
+
     @cached_property
     def held(self) -> dict[int, str]:
         """Steps that no strategy may drop, and the first cause that holds them."""

@@ -19,16 +19,17 @@ from turnkeep.model import (
 )
 from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
-from .._base import Envelope, Match, is_own, origin_of
+from .._base import Envelope, is_own, origin_of
 from .._blocks import BlockFormat, write_texts
 from .._body import open_body
 from .._ids import lacks_id, with_call_ids
 from .._joins import change_sides, joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from .._shape import sample
+from .._marks import Marks
 from .._wire import CallIds, argument_losses, need, results_first, weave
-from ._decode import MEMBERS, NAME, decode_block
+from ._decode import NAME, decode_block
 from ._encode import BlockWriter, is_sendable
+from ._judge import judge_message
 from ._outline import BedrockReader
 
 _ROLES: Final = {
@@ -60,6 +61,7 @@ class Bedrock(BlockFormat):
 
     name = NAME
     list_key = "messages"
+    marks = Marks(judge_message)
     roles = _ROLES
     usual_roles = frozenset(_ROLES)
     content_key = "content"
@@ -75,25 +77,6 @@ class Bedrock(BlockFormat):
             tools=("toolConfig",),
             model=("modelId",),
         )
-
-    def matches(self, value: Any) -> Match:
-        """Blocks have no `type` but one member each, such as `toolUse`."""
-        try:
-            envelope = self.open(value)
-        except FormatError as error:
-            return Match(0, str(error))
-        best = Match(1, "an empty list")
-        for nth, entry in sample(envelope.entries):
-            where = f"{envelope.path}[{nth}]"
-            if reason := _misfit(entry):
-                return Match(0, f"{reason} @ {where}")
-            members = [key for block in entry["content"][:50] for key in block]
-            mark = next((key for key in members if key != "text"), None)
-            if mark is not None and best.score < 4:
-                best = Match(4, f"a block with member {mark!r} @ {where}")
-            elif members and best.score < 3:
-                best = Match(3, f"text blocks without type @ {where}")
-        return best
 
     def read_role(self, entry: dict[str, Any], path: str) -> tuple[str, str]:
         """See `BlockFormat.read_role`."""
@@ -257,23 +240,6 @@ def _foreign(message: Message, ids: CallIds) -> list[Any] | None:
     if not content and message.content:
         return None
     return content or [{"text": ""}]
-
-
-def _misfit(entry: Any) -> str | None:
-    """Why an entry cannot be a message, if so."""
-    if not isinstance(entry, dict):
-        return "not an object"
-    role, content = entry.get("role"), entry.get("content")
-    if not isinstance(role, str) or role not in _ROLES:
-        return f"no role of Bedrock: {role!r}"
-    if not isinstance(content, (list, tuple)):
-        return "'content' is no list"
-    for block in content[:50]:
-        if not isinstance(block, dict) or "type" in block:
-            return "a block that is no object, or has a type"
-        if not block.keys() & MEMBERS and "text" not in block:
-            return "a block without a member of Bedrock"
-    return None
 
 
 def _wire_role(message: Message) -> str:

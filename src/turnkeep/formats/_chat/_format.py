@@ -9,6 +9,7 @@ from turnkeep.model import Message
 
 from .._base import Envelope
 from .._ids import lacks_id
+from .._marks import Marks
 from .._outline import Outline
 from ._decode import decode_chat
 from ._dialect import Dialect
@@ -23,6 +24,7 @@ class ChatFormat:
     name: ClassVar[str]
     dialect: ClassVar[Dialect]
     list_key: ClassVar[str] = "messages"
+    marks: ClassVar[Marks]
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""

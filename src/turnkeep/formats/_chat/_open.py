@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from turnkeep.errors import FormatError
 from turnkeep.model import DISPLAY_KINDS, Message, Text
 
-from .._base import Envelope, Match, is_own
+from .._base import Envelope, is_own
 from .._losses import (
     host_losses,
     key_losses,
@@ -16,7 +16,7 @@ from .._losses import (
     picture_losses,
     thinking_losses,
 )
-from .._shape import as_array, as_object, as_text, sample
+from .._shape import as_array, as_object, as_text
 from ._decode import describe
 from ._dialect import Dialect
 
@@ -92,47 +92,3 @@ def chat_losses(message: Message, dialect: Dialect) -> list[str]:
         lost += thinking_losses(message, carries_text=carries)
         lost += picture_losses(message, addresses=dialect.file_addresses)
     return lost
-
-
-def match_entries(
-    value: Any,
-    judge: Callable[[dict[str, Any]], tuple[int, str]],
-    key: str = "messages",
-) -> Match:
-    """The best score of any entry, or 0 when one cannot be.
-
-    Args:
-        value:
-            A list or a body.
-        judge:
-            The score of an entry and, above 1, the mark, as `(score, words)`.
-        key:
-            Where a body has its list.
-    """
-    is_body = isinstance(value, dict)
-    entries: Any = value.get(key) if isinstance(value, dict) else value
-    if not isinstance(entries, (list, tuple)):
-        return Match(0, f"no list of messages, and no body with {key!r}")
-    where = f"$.{key}" if is_body else "$"
-    best = Match(1, "nothing speaks against it")
-    for nth, entry in sample(entries):
-        if not isinstance(entry, dict):
-            return Match(0, f"not an object @ {where}[{nth}]")
-        score, words = judge(entry)
-        if score == 0:
-            return Match(0, f"{words} @ {where}[{nth}]")
-        if score > best.score:
-            best = Match(score, f"{words} @ {where}[{nth}]")
-    return best
-
-
-def part_types(entry: dict[str, Any]) -> set[Any]:
-    """The types of an entry's content parts; `None` for parts without one."""
-    content = entry.get("content")
-    if not isinstance(content, (list, tuple)):
-        return set()
-    return {
-        kind if isinstance(kind := part.get("type"), str) else None
-        for part in content
-        if isinstance(part, dict)
-    }

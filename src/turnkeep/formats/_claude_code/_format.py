@@ -10,7 +10,7 @@ from turnkeep.errors import FormatError
 from turnkeep.model import DISPLAY_KINDS, Message, Role, thaw
 from turnkeep.model._layout import Layout
 
-from .._base import Envelope, Match
+from .._base import Envelope
 from .._claude._messages import (
     MessageWriter,
     block_losses,
@@ -18,8 +18,9 @@ from .._claude._messages import (
     wire_role,
 )
 from .._ids import with_call_ids
+from .._marks import CARRIED, NEVER, Judgement, Marks
 from .._outline import Outline, outline_decoded
-from .._shape import as_array, as_object, as_text, frozen, json_type, sample
+from .._shape import as_array, as_object, as_text, frozen, json_type
 from .._wire import need, weave
 from ._tree import is_message, main_line, put_back
 
@@ -33,6 +34,21 @@ _LINKS: Final = frozenset({"parentUuid", "sessionId", "leafUuid", "isSidechain"}
 _CARRIES: Final = frozenset({"timestamp", "metadata"})
 
 
+def _judge(line: dict[str, Any]) -> Judgement:
+    """The score of *line*: it wraps a `message`, or links to other lines."""
+    kind = line.get("type")
+    if not isinstance(kind, str):
+        return NEVER, "a line without a type"
+    is_linked = bool(line.keys() & _LINKS)
+    if "role" in line and not is_linked:
+        return NEVER, "an entry with a role of its own"
+    if is_message(line) and isinstance(line.get("message"), dict):
+        return 4, "a line that wraps a message"
+    if kind in _TYPES and is_linked:
+        return 2, "a line that links to others"
+    return CARRIED, ""
+
+
 class ClaudeCode:
     """Sessions of Claude Code: one line an event, Anthropic's messages inside.
 
@@ -43,6 +59,7 @@ class ClaudeCode:
     """
 
     name = NAME
+    marks = Marks(_judge, lists=_LISTS)
 
     def open(self, value: Any) -> Envelope:
         """The lines of a session file as a list, or an export with `lines`."""
@@ -71,26 +88,6 @@ class ClaudeCode:
             is_body=key is not None,
             replace=replace,
         )
-
-    def matches(self, value: Any) -> Match:
-        """Lines have a `type` and wrap a `message`, or link to each other."""
-        lines = value
-        if isinstance(value, dict):
-            lines = next((value[key] for key in _LISTS if key in value), None)
-        if not isinstance(lines, (list, tuple)):
-            return Match(0, "no list of lines")
-        best = Match(1, "an empty list") if not lines else Match(0, "no session lines")
-        for nth, line in sample(lines):
-            where = f"$[{nth}]"
-            if not isinstance(line, dict) or not isinstance(line.get("type"), str):
-                return Match(0, f"a line that is no object with a type @ {where}")
-            if "role" in line and not line.keys() & _LINKS:
-                return Match(0, f"an entry with a role of its own @ {where}")
-            if is_message(line) and isinstance(line.get("message"), dict):
-                best = Match(4, f"a line that wraps a message @ {where}")
-            elif line["type"] in _TYPES and line.keys() & _LINKS and best.score == 0:
-                best = Match(2, f"a line that links to others @ {where}")
-        return best
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`; lines that are no messages give nothing."""

@@ -20,13 +20,14 @@ from turnkeep.model import (
 )
 from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
 
-from .._base import Envelope, Match, is_own
+from .._base import Envelope, is_own
 from .._blocks import BlockFormat, write_texts
 from .._body import open_body
 from .._ids import calls_before
 from .._joins import answers, change_sides, joins_foreign, shares_entry
 from .._losses import flat_blocks, host_losses, key_losses, opaque_losses
-from .._shape import as_array, json_type, sample
+from .._marks import Marks
+from .._shape import as_array, json_type
 from .._wire import (
     argument_losses,
     has_no_source,
@@ -35,24 +36,13 @@ from .._wire import (
     results_first,
     weave,
 )
-from ._decode import NAME, SIGNATURES, decode_part
+from ._decode import NAME, decode_part
 from ._encode import PartWriter, is_sendable
+from ._judge import judge_content
 from ._outline import GeminiReader
 
 _ROLES: Final = {"user": Role.USER, "model": Role.ASSISTANT, "function": Role.USER}
 _MODEL: Final = frozenset({Role.ASSISTANT, Role.TOOL_CALL})
-_MARKS: Final = frozenset(
-    {
-        "functionCall",
-        "function_call",
-        "functionResponse",
-        "function_response",
-        "inlineData",
-        "inline_data",
-        *SIGNATURES,
-    }
-)
-
 UNSIGNED: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
 """What a call carries that Gemini did not make: the escape value of Google's documents
 (https://ai.google.dev/gemini-api/docs/thought-signatures), as the bytes field it is."""
@@ -72,6 +62,7 @@ class Gemini(BlockFormat):
 
     name = NAME
     list_key = "contents"
+    marks = Marks(judge_content, lists=("contents",), body={"contents": 2})
     roles = _ROLES
     usual_roles = frozenset({"user", "model"})
     content_key = "parts"
@@ -83,26 +74,6 @@ class Gemini(BlockFormat):
         return open_body(
             value, "contents", system=("systemInstruction", "system_instruction")
         )
-
-    def matches(self, value: Any) -> Match:
-        """Contents have `parts` where all others have `content`."""
-        try:
-            envelope = self.open(value)
-        except FormatError as error:
-            return Match(0, str(error))
-        best = Match(1, "an empty list")
-        if envelope.is_body:
-            best = Match(2, "a body with 'contents'")
-        for nth, entry in sample(envelope.entries):
-            where = f"{envelope.path}[{nth}]"
-            if reason := _misfit(entry):
-                return Match(0, f"{reason} @ {where}")
-            parts = entry.get("parts") or ()
-            if any(key in _MARKS for part in parts[:50] for key in part):
-                best = Match(4, f"'parts' with Gemini's data fields @ {where}")
-            elif best.score < 3:
-                best = Match(3, f"'parts' with role {entry.get('role')!r} @ {where}")
-        return best
 
     def read_role(self, entry: dict[str, Any], path: str) -> tuple[str, str]:
         """See `BlockFormat.read_role`; a content without one is the user's."""
@@ -262,23 +233,6 @@ class Gemini(BlockFormat):
             ):
                 lost.append("a file id of another provider")
         return lost
-
-
-def _misfit(entry: Any) -> str | None:
-    """Why an entry cannot be a content, if so."""
-    if not isinstance(entry, dict):
-        return "not an object"
-    role = entry.get("role")
-    if role is not None and (not isinstance(role, str) or role not in _ROLES):
-        return f"no role of Gemini: {role!r}"
-    parts = entry.get("parts")
-    if parts is None:
-        return "no 'parts'" if "content" in entry or role is None else None
-    if not isinstance(parts, (list, tuple)):
-        return "'parts' is no list"
-    if any(not isinstance(part, dict) or "type" in part for part in parts[:50]):
-        return "a part that is no object, or has a type"
-    return None
 
 
 def _entry(message: Message, parts: list[Any], flag: str) -> dict[str, Any]:

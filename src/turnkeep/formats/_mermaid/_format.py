@@ -9,6 +9,7 @@ from turnkeep.model import (
 
 from .._base import origin_of
 from .._losses import opaque_losses
+from .._marks import NEVER, Judgement
 from .._record_losses import block_losses
 from .._records import RecordFormat
 from ._names import NAME, ROLES, SEALED
@@ -59,18 +60,18 @@ class Mermaid(RecordFormat):
                     lost.append("the seal or ciphertext of reasoning")
         return lost
 
-    def judge(self, entry: dict[str, Any]) -> tuple[int, str]:
+    def judge(self, entry: dict[str, Any]) -> Judgement:
         """See `RecordFormat.judge`."""
         if not isinstance(entry.get("role"), str) or not isinstance(
             entry.get("content"), str
         ):
-            return 0, "no role and text"
+            return NEVER, "no role and text"
         if not isinstance(entry.get("timestamp"), str):
-            return 0, "no time stamp as text"
+            return NEVER, "no time stamp as text"
         if entry["role"] in ROLES:
             return 4, f"the role {entry['role']!r} with a time stamp"
         # Unknown roles can be read, but say nothing.
         marks = {"provider_continuation", "image_numbers", "actions"}
         if marks <= entry.keys():
             return 4, "the fields of a Mermaid message"
-        return 0, f"no role of Mermaid: {entry['role']!r}"
+        return NEVER, f"no role of Mermaid: {entry['role']!r}"

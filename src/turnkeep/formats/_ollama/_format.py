@@ -5,40 +5,17 @@ from typing import Any
 
 from turnkeep.model import Document, Message, Thinking
 
-from .._base import Envelope, Match, is_own
+from .._base import Envelope, is_own
 from .._chat._encode import stands_apart
-from .._chat._open import match_entries, open_list, request, system_messages, to_send
+from .._chat._open import open_list, request, system_messages, to_send
 from .._joins import answers
 from .._losses import host_losses, key_losses, opaque_losses, pictures
+from .._marks import Marks
 from .._outline import Outline
 from ._decode import decode_ollama
 from ._encode import encode_ollama, encode_rounds
+from ._judge import judge_ollama
 from ._outline import outline_ollama
-
-
-def _judge(entry: dict[str, Any]) -> tuple[int, str]:
-    """The score of *entry*, and the mark that decided."""
-    role = entry.get("role")
-    if role not in ("system", "user", "assistant", "tool"):
-        return 0, f"role {role!r}"
-    if not isinstance(entry.get("content", ""), str):
-        return 0, "content that is no text"
-    calls = entry.get("tool_calls")
-    if isinstance(calls, (list, tuple)) and calls:
-        for call in calls:
-            inner = call.get("function") if isinstance(call, dict) else None
-            arguments = inner.get("arguments") if isinstance(inner, dict) else None
-            if not isinstance(arguments, dict):
-                return 0, "arguments that are no object"
-        return (2 if "id" in calls[0] else 3), "a call with an object of arguments"
-    for key, kind in (("images", list), ("tool_name", str), ("thinking", str)):
-        if isinstance(entry.get(key), kind):
-            return 3, key
-    if "tool_call_id" in entry:
-        return 1, ""
-    if not isinstance(role, str) or "content" not in entry:
-        return 0, "no content"
-    return 1, ""
 
 
 class Ollama:
@@ -51,14 +28,11 @@ class Ollama:
 
     name = "ollama"
     list_key = "messages"
+    marks = Marks(judge_ollama)
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
         return open_list(value, self.name)
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        return match_entries(value, _judge)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""

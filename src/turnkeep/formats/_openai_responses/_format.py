@@ -7,42 +7,20 @@ import attrs
 
 from turnkeep.model import Message, Role, Thinking
 
-from .._base import Envelope, Match, is_own, layout_of
-from .._chat._open import match_entries, open_list, part_types, request, to_send
+from .._base import Envelope, is_own, layout_of
+from .._chat._open import open_list, request, to_send
 from .._ids import calls_before, lacks_id
 from .._losses import host_losses, key_losses, opaque_losses, pictures
+from .._marks import Marks
 from .._outline import Outline
 from .._shape import as_array
 from ._decode import decode_item
 from ._encode import encode_items
-from ._items import KNOWN
+from ._judge import judge_item
 from ._outline import outline_items
 from ._parts import NAME
 
 _INSTRUCTIONS = f"{NAME}:instructions"
-_PARTS = {"input_text", "output_text", "input_image", "input_file"}
-
-
-def _judge(item: dict[str, Any]) -> tuple[int, str]:
-    """The score of *item*, and the mark that decided."""
-    kind = item.get("type")
-    if isinstance(kind, str) and kind in KNOWN - {"message"}:
-        return 3, f"an item of type {kind!r}"
-    role = item.get("role")
-    if role not in ("system", "developer", "user", "assistant"):
-        return 0, f"type {kind!r}, role {role!r}"
-    if item.get("tool_calls") or not isinstance(
-        item.get("content"), (str, list, tuple)
-    ):
-        return 0, "no content of its kind"
-    kinds = part_types(item)
-    if kinds & _PARTS:
-        return 3, f"a part of type {min(kinds & _PARTS)!r}"
-    if kinds - {"refusal"}:
-        return 0, "parts of another format"
-    if kind == "message":
-        return 2, "an item of type 'message'"
-    return (1, "") if kind is None else (0, f"type {kind!r}")
 
 
 class OpenAIResponses:
@@ -55,6 +33,7 @@ class OpenAIResponses:
 
     name = NAME
     list_key = "input"
+    marks = Marks(judge_item, lists=("input",), body={"input": 3})
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`; `input` may be a string: one user message."""
@@ -70,15 +49,6 @@ class OpenAIResponses:
             system=value.get("instructions"),
             replace=lambda made: value if made == [entry] else {**value, "input": made},
         )
-
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        if isinstance(value, dict) and isinstance(value.get("input"), str):
-            return Match(2, "input as a string @ $.input")
-        found = match_entries(value, _judge, "input")
-        if found.score and isinstance(value, dict):
-            return Match(max(found.score, 3), "a body with input @ $.input")
-        return found
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""

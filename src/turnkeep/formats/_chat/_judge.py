@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._open import part_types
+from .._marks import NEVER, Judgement, part_types
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _ELSEWHERE = {
@@ -25,18 +25,18 @@ _CUSTOM = "a custom call"
 _NOT_MISTRAL = {"function_call", "reasoning", "reasoning_content", "refusal", "audio"}
 
 
-def judge_chat(entry: dict[str, Any]) -> tuple[int, str]:
+def judge_chat(entry: dict[str, Any]) -> Judgement:
     """The score of *entry* as an OpenAI message, and the mark that decided.
 
     Keys of compatible servers speak neither for nor against it.
     """
     role = entry.get("role")
     if not isinstance(role, str) or role not in _ROLES:
-        return 0, f"role {role!r}"
+        return NEVER, f"role {role!r}"
     if not _speaks(entry) or entry.keys() & {"parts", "images", "tool_name"}:
-        return 0, "keys of another format"
+        return NEVER, "keys of another format"
     if kinds := part_types(entry) & _ELSEWHERE:
-        return 0, f"a part of type {min(kinds, key=str)!r}"
+        return NEVER, f"a part of type {min(kinds, key=str)!r}"
     calls = entry.get("tool_calls")
     if isinstance(calls, (list, tuple)) and calls:
         return _judge_calls(calls)
@@ -67,7 +67,7 @@ def _speaks(entry: dict[str, Any]) -> bool:
     return "content" in entry or bool(entry.keys() & {"tool_calls", "function_call"})
 
 
-def _judge_calls(calls: Any) -> tuple[int, str]:
+def _judge_calls(calls: Any) -> Judgement:
     best = (0, "calls without function")
     for call in calls:
         if not isinstance(call, dict):
@@ -82,34 +82,34 @@ def _judge_calls(calls: Any) -> tuple[int, str]:
     return best
 
 
-def judge_deepseek(entry: dict[str, Any]) -> tuple[int, str]:
+def judge_deepseek(entry: dict[str, Any]) -> Judgement:
     """The score of *entry* as a DeepSeek message, and the mark that decided."""
     role = entry.get("role")
     if role == "latest_reminder":
         return 3, "role 'latest_reminder'"
     if role in ("developer", "function"):
-        return 0, f"role {role!r}"
+        return NEVER, f"role {role!r}"
     score, words = judge_chat(entry)
     if entry.get("function_call") is not None or words == _CUSTOM:
-        return 0, "a call that only OpenAI has"
+        return NEVER, "a call that only OpenAI has"
     if score and isinstance(entry.get("reasoning_content"), str):
         return 3, "reasoning_content"
     return score, words
 
 
-def judge_mistral(entry: dict[str, Any]) -> tuple[int, str]:
+def judge_mistral(entry: dict[str, Any]) -> Judgement:
     """The score of *entry* as a Mistral message, and the mark that decided."""
     if entry.get("role") in ("developer", "function"):
-        return 0, f"role {entry['role']!r}"
+        return NEVER, f"role {entry['role']!r}"
     score, words = judge_chat(entry)
     if not score or entry.keys() & _NOT_MISTRAL:
-        return 0, words or "keys of another format"
+        return NEVER, words or "keys of another format"
     for part in entry["content"] if isinstance(entry.get("content"), list) else ():
         if not isinstance(part, dict):
-            return 0, "a part that is no object"
+            return NEVER, "a part that is no object"
         kind = part.get("type")
         if isinstance(part.get(kind), dict) and kind in {"file", "input_audio"}:
-            return 0, f"OpenAI's way to write {kind}"
+            return NEVER, f"OpenAI's way to write {kind}"
         if kind in _MISTRAL:
             return 3, f"a part of type {kind!r}"
         if kind == "thinking" and isinstance(part.get("thinking"), list):
@@ -122,11 +122,11 @@ def judge_mistral(entry: dict[str, Any]) -> tuple[int, str]:
     return score, words
 
 
-def _judge_mistral_calls(calls: Any, score: int, words: str) -> tuple[int, str]:
+def _judge_mistral_calls(calls: Any, score: int, words: str) -> Judgement:
     for call in calls:
         inner = call.get("function") if isinstance(call, dict) else None
         if not isinstance(inner, dict):
-            return 0, _CUSTOM
+            return NEVER, _CUSTOM
         if isinstance(inner.get("arguments"), dict) and call.get("id"):
             return 2, "a call with an id and an object of arguments"
     return score, words
