@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias
 from turnkeep.turns import LinkId
 
 from ._outline import MOST, OutlineReader
-from ._shape import MARKS
 
 
 class Says(Enum):
@@ -70,17 +69,6 @@ class BlockReader(OutlineReader):
             elif said is Says.WORDS:
                 words = True
         self.add_results(_few(ids), entry.get("id"), words=words)
-
-
-def unmarked(text: Any) -> None:
-    """Refuse a text that may begin a message of ours.
-
-    Raises:
-        ValueError: It does.
-        AttributeError: It is no text.
-    """
-    if text.startswith(MARKS):
-        raise ValueError
 
 
 def _few(ids: list[Any]) -> list[LinkId]:

@@ -1,23 +1,21 @@
 """What a long list says, read without decoding more of it than has to be.
 
-One loop of each format looks at every entry as little as it can. Texts that may begin
-as messages of ours do are collected and looked at together afterwards, in C. An entry
-that is spelled or paired in a way that the loop does not know is *odd*: it is decoded,
-alone and in its place, and what is malformed is always odd, so that decoding names it.
+One loop of each format looks at every entry as little as it can. An entry that is
+spelled or paired in a way that the loop does not know, or whose text begins as messages
+of ours do, is *odd*: it is decoded, alone and in its place. What is malformed is always
+odd, so that decoding names it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, repeat
+from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 import attrs
 
-from turnkeep.errors import FormatError
 from turnkeep.model import Message
 from turnkeep.turns import (
     ASSISTANT,
@@ -107,7 +105,11 @@ def outline_decoded(entries: Sequence[Any], decode: Decode, path: str) -> Outlin
 
 
 class OutlineReader(ABC):
-    """Fills the columns of one list; each format knows its own entries."""
+    """Fills the columns of one list; each format knows its own entries.
+
+    Loops look at texts by `said.removeprefix(MARKS) is not said`, in line: that is the
+    quickest look, and the text is at hand. A call for each would cost as much again.
+    """
 
     def __init__(self, entries: Sequence[Any], decode: Decode, path: str) -> None:
         """Nothing is read yet."""
@@ -122,10 +124,6 @@ class OutlineReader(ABC):
         self.ids: list[Any] = []
         self.more: list[int] = []
         """The messages that share the entry of the one before."""
-        self.asked: list[Any] = []
-        """What users said: one for each code `USER` of an entry that is not odd."""
-        self.told: list[Any] = []
-        """What tools answered: one for each such code `RESULT`."""
         self._decode = decode
         self._path = path
         self._messages: dict[int, Message] = {}
@@ -144,26 +142,14 @@ class OutlineReader(ABC):
     def keys_in(entry: Any) -> list[CallKey]:
         """The calls that an entry makes that is not odd; never raises."""
 
-    def may_be_ours(self, said: Any) -> bool:
-        """Whether what was said may be a message of ours, or is unusual."""
-        return type(said) is not str or said.startswith(MARKS)
-
     def read(self) -> Outline:
         """Read all entries. Linear.
 
         Raises:
             FormatError: An entry is not what the format demands: the first of them.
         """
-        try:
-            while (odd := self.scan()) is not END:
-                self._take(odd)
-            self._look(self.asked, USER)
-            self._look(self.told, RESULT)
-        except FormatError:
-            # Texts are looked at last: one that is wrong may stand in front of it.
-            for nth, entry in enumerate(self.entries):
-                self._decode(entry, f"{self._path}[{nth}]")
-            raise
+        while (odd := self.scan()) is not END:
+            self._take(odd)
         wire = self._wire()
         keys_of = partial(_keys_of, self.entries, wire, self._messages, self.keys_in)
         return Outline(
@@ -173,7 +159,7 @@ class OutlineReader(ABC):
                 self.result_ids,
                 keys_of,
                 self._answers,
-                sorted(self._summaries),
+                self._summaries,
             ),
             wire,
             self.reasoning,
@@ -206,19 +192,16 @@ class OutlineReader(ABC):
         codes, count = self.codes, len(ids)
         if count == 1:
             codes.append(RESULT)
-            self.told.append("")
         elif count:
             codes.append(RESULT + CALL * count)
         else:
             codes.append(USER)
-            self.asked.append("")
         if identity is not None:
             self.note_id(identity)
         self.result_ids += ids
         if count and words:
             self.more.append(len(codes))
             codes.append(USER)
-            self.asked.append("")
 
     def _wire(self) -> Sequence[int]:
         if not self.more:
@@ -243,38 +226,17 @@ class OutlineReader(ABC):
             row = entry_of(part)
             code = code_of(row)
             self.codes.append(code)
-            self._note(index, code, part)
+            self._messages[index] = part
             if code != MANY_CALLS:
                 self.call_ids += map(link_id, row.calls)
-            if code != MANY_RESULTS:
+            if code == MANY_RESULTS:
+                self._answers[index] = row.results
+            else:
                 self.result_ids += map(link_id, row.results)
-
-    def _note(self, index: int, code: int, message: Message) -> None:
-        self._messages[index] = message
-        row = entry_of(message)
-        if code == MANY_RESULTS:
-            self._answers[index] = row.results
-        if row.is_summary:
-            self._summaries.append(index)
-        if thinks(message):
-            self.reasoning.append(index)
-
-    def _look(self, texts: list[Any], code: int) -> None:
-        """Decode the entries of *texts* that may be ours; all have *code*."""
-        try:
-            # It gives the very same text where there is no such prefix.
-            if list(map(str.removeprefix, texts, repeat(MARKS))) == texts:
-                return
-        except TypeError:  # not only texts
-            pass
-        known = self._messages
-        places = [i for i, c in enumerate(self.codes) if c == code and i not in known]
-        for index, said in zip(places, texts, strict=True):
-            if self.may_be_ours(said):
-                nth = index - bisect_left(self.more, index + 1)
-                (message,) = self._decode(self.entries[nth], f"{self._path}[{nth}]")
-                self.codes[index] = code_of(entry_of(message))
-                self._note(index, self.codes[index], message)
+            if row.is_summary:
+                self._summaries.append(index)
+            if thinks(part):
+                self.reasoning.append(index)
 
 
 def _keys_of(
@@ -289,6 +251,18 @@ def _keys_of(
     if message is None:
         return keys_in(entries[wire[index]])
     return list(entry_of(message).calls)
+
+
+def unmarked(text: Any) -> None:
+    """Refuse a text that may begin a message of ours.
+
+    Raises:
+        ValueError: It does.
+        AttributeError: It is no text.
+    """
+    # The very same text comes back where there is no such prefix: the quickest look.
+    if text.removeprefix(MARKS) is not text:
+        raise ValueError
 
 
 def first_text(parts: Sequence[Any], kinds: Iterable[str]) -> Any:

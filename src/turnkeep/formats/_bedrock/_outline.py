@@ -13,9 +13,9 @@ from .._block_outline import (
     BlockReader,
     Look,
     Says,
-    unmarked,
 )
-from .._outline import END, ONE_CALL, UNKNOWN
+from .._outline import END, ONE_CALL, UNKNOWN, unmarked
+from .._shape import MARKS
 
 _REASONING = ({"reasoningText"}, {"redactedContent"})
 _NOTHING: dict[str, Any] = {}
@@ -27,7 +27,7 @@ class BedrockReader(BlockReader):
 
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
-        codes, asked, told = self.codes, self.asked, self.told
+        codes, marks = self.codes, MARKS
         call_ids, result_ids = self.call_ids, self.result_ids
         try:
             for entry in self.rest:
@@ -44,18 +44,21 @@ class BedrockReader(BlockReader):
                         self.add_blocks(entry, content)
                         continue
                     if "text" in block:
-                        asked.append(block["text"])
+                        said = block["text"]
+                        if said.removeprefix(marks) is not said:
+                            return entry
                         codes.append(USER)
                     elif "toolResult" in block:
                         inner = block["toolResult"]
                         call_id, said = inner["toolUseId"], _said_in(inner)
-                        if type(call_id) is not str:
+                        if (
+                            type(call_id) is not str
+                            or said.removeprefix(marks) is not said
+                        ):
                             return entry
                         result_ids.append(call_id)
-                        told.append(said)
                         codes.append(RESULT)
                     else:
-                        asked.append("")
                         codes.append(USER)
                 elif role == "assistant":
                     if len(block) == 1 and "text" in block:

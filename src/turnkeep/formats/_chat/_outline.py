@@ -35,7 +35,7 @@ class _Reader(OutlineReader):
         """See `OutlineReader.scan`."""
         # One loop over local names: a call for each message would cost as much as all
         # that is done here.
-        codes, asked, told = self.codes, self.asked, self.told
+        codes, marks = self.codes, MARKS
         call_ids, result_ids = self.call_ids, self.result_ids
         try:
             for entry in self.rest:
@@ -43,7 +43,12 @@ class _Reader(OutlineReader):
                     return entry
                 role = entry["role"]
                 if role == "user":
-                    asked.append(entry["content"])
+                    said = entry["content"]
+                    if type(said) is list:
+                        if _may_be_ours(said):
+                            return entry
+                    elif said.removeprefix(marks) is not said:
+                        return entry
                     codes.append(USER)
                     if len(entry) == 2:
                         continue
@@ -70,10 +75,14 @@ class _Reader(OutlineReader):
                         return entry
                 elif role == "tool":
                     call_id, said = entry["tool_call_id"], entry["content"]
+                    if type(said) is list:
+                        if _may_be_ours(said):
+                            return entry
+                    elif said.removeprefix(marks) is not said:
+                        return entry
                     if type(call_id) is not str:
                         return entry
                     result_ids.append(call_id)
-                    told.append(said)
                     codes.append(RESULT)
                     if len(entry) == 3:
                         continue
@@ -117,25 +126,24 @@ class _Reader(OutlineReader):
             self.reasoning.append(len(self.codes) - 1)
         return True
 
-    def may_be_ours(self, said: Any) -> bool:
-        """See `OutlineReader.may_be_ours`; a user's parts as well."""
-        if type(said) is not list:
-            return super().may_be_ours(said)
-        if not said:
-            return False
-        first = said[0]
-        if type(first) is not dict:
-            return True
-        kind = first.get("type")
-        if kind == "text":
-            text = first.get("text")
-            return type(text) is not str or text.startswith(MARKS)
-        return type(kind) is not str or kind == "refusal"
-
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:
         """See `OutlineReader.keys_in`."""
         return [CallKey(call["id"], _name_of(call)) for call in entry["tool_calls"]]
+
+
+def _may_be_ours(parts: list[Any]) -> bool:
+    """Whether parts may be a message of ours, or are unusual."""
+    if not parts:
+        return False
+    first = parts[0]
+    if type(first) is not dict:
+        return True
+    kind = first.get("type")
+    if kind == "text":
+        text = first.get("text")
+        return type(text) is not str or text.startswith(MARKS)
+    return type(kind) is not str or kind == "refusal"
 
 
 def _name_of(call: Any) -> str:

@@ -13,9 +13,9 @@ from .._block_outline import (
     BlockReader,
     Look,
     Says,
-    unmarked,
 )
-from .._outline import END, ONE_CALL, UNKNOWN, first_text
+from .._outline import END, ONE_CALL, UNKNOWN, first_text, unmarked
+from .._shape import MARKS
 
 _TEXT = ("text",)
 _THINKING = ("thinking", "redacted_thinking")
@@ -27,7 +27,7 @@ class ClaudeReader(BlockReader):
 
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
-        codes, asked, told = self.codes, self.asked, self.told
+        codes, marks = self.codes, MARKS
         call_ids, result_ids = self.call_ids, self.result_ids
         try:
             for entry in self.rest:
@@ -39,7 +39,8 @@ class ClaudeReader(BlockReader):
                     return entry
                 if role == "user":
                     if not is_listed:
-                        asked.append(content)
+                        if content.removeprefix(marks) is not content:
+                            return entry
                         codes.append(USER)
                     elif len(content) == 1:
                         block = content[0]
@@ -48,13 +49,19 @@ class ClaudeReader(BlockReader):
                             call_id, said = block["tool_use_id"], block.get("content")
                             if type(said) is not str:
                                 said = "" if said is None else first_text(said, _TEXT)
-                            if type(call_id) is not str:
+                            if (
+                                type(call_id) is not str
+                                or said.removeprefix(marks) is not said
+                            ):
                                 return entry
                             result_ids.append(call_id)
-                            told.append(said)
                             codes.append(RESULT)
+                        elif kind == "text":
+                            said = block["text"]
+                            if said.removeprefix(marks) is not said:
+                                return entry
+                            codes.append(USER)
                         elif type(kind) is str:
-                            asked.append(block["text"] if kind == "text" else "")
                             codes.append(USER)
                         else:
                             return entry

@@ -13,9 +13,9 @@ from .._block_outline import (
     BlockReader,
     Look,
     Says,
-    unmarked,
 )
-from .._outline import END, ONE_CALL, UNKNOWN
+from .._outline import END, ONE_CALL, UNKNOWN, unmarked
+from .._shape import MARKS
 from ._decode import DATA
 
 _NOTHING: dict[str, Any] = {}
@@ -27,7 +27,7 @@ class GeminiReader(BlockReader):
 
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
-        codes, asked, told = self.codes, self.asked, self.told
+        codes, marks = self.codes, MARKS
         call_ids, result_ids = self.call_ids, self.result_ids
         try:
             for entry in self.rest:
@@ -56,13 +56,17 @@ class GeminiReader(BlockReader):
                         self.add_answer(parts)
                 elif role == "user":
                     if "text" in part:
-                        asked.append(part["text"])
+                        said = part["text"]
+                        if said.removeprefix(marks) is not said:
+                            return entry
                         codes.append(USER)
                     elif "functionResponse" in part:
                         inner = part["functionResponse"]
                         name, call_id = inner["name"], inner.get("id")
                         said = _said_in(inner)
-                        if type(name) is not str:
+                        if type(name) is not str or (
+                            said.removeprefix(marks) is not said
+                        ):
                             return entry
                         if call_id is None:
                             result_ids.append((name,))
@@ -70,7 +74,6 @@ class GeminiReader(BlockReader):
                             result_ids.append(call_id)
                         else:
                             return entry
-                        told.append(said)
                         codes.append(RESULT)
                     else:
                         self.add_blocks(entry, parts)

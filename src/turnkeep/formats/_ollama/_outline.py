@@ -8,6 +8,7 @@ from typing import Any
 from turnkeep.turns import ASSISTANT, RESULT, SYSTEM, USER, CallKey, LinkId
 
 from .._outline import END, MOST, ONE_CALL, UNKNOWN, Decode, Outline, OutlineReader
+from .._shape import MARKS
 
 
 def outline_ollama(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
@@ -18,7 +19,7 @@ def outline_ollama(entries: Sequence[Any], decode: Decode, path: str) -> Outline
 class _Reader(OutlineReader):
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
-        codes, asked, told = self.codes, self.asked, self.told
+        codes, marks = self.codes, MARKS
         call_ids, result_ids = self.call_ids, self.result_ids
         try:
             for entry in self.rest:
@@ -27,6 +28,8 @@ class _Reader(OutlineReader):
                 role = entry["role"]
                 if role == "tool":
                     said, linked = entry["content"], entry.get("tool_call_id")
+                    if said.removeprefix(marks) is not said:
+                        return entry
                     if linked is None:
                         name = entry["tool_name"]
                         if type(name) is not str:
@@ -35,15 +38,15 @@ class _Reader(OutlineReader):
                     elif type(linked) is not str:
                         return entry
                     result_ids.append(linked)
-                    told.append(said)
                     codes.append(RESULT)
                     if len(entry) == 3:
                         continue
-                elif type(entry["content"]) is not str:
+                elif type(said := entry["content"]) is not str or (
+                    role == "user" and said.removeprefix(marks) is not said
+                ):
                     return entry
                 elif len(entry) == 2:
                     if role == "user":
-                        asked.append(entry["content"])
                         codes.append(USER)
                     elif role == "assistant":
                         codes.append(ASSISTANT)
@@ -73,8 +76,6 @@ class _Reader(OutlineReader):
                 elif role in ("user", "system") and "thinking" not in entry:
                     if type(entry.get("images", [])) is not list:
                         return entry
-                    if role == "user":
-                        asked.append(entry["content"])
                     codes.append(USER if role == "user" else SYSTEM)
                 else:
                     return entry

@@ -16,6 +16,7 @@ from .._outline import (
     OutlineReader,
     first_text,
 )
+from .._shape import MARKS
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 
@@ -28,7 +29,7 @@ def outline_items(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
 class _Reader(OutlineReader):
     def scan(self) -> Any:
         """See `OutlineReader.scan`."""
-        codes, asked, told = self.codes, self.asked, self.told
+        codes, marks = self.codes, MARKS
         call_ids, result_ids = self.call_ids, self.result_ids
         try:
             for item in self.rest:
@@ -50,10 +51,9 @@ class _Reader(OutlineReader):
                     call_id, said = item["call_id"], item["output"]
                     if type(said) is list:
                         said = _said_in(said)
-                    if type(call_id) is not str:
+                    if type(call_id) is not str or said.removeprefix(marks) is not said:
                         return item
                     result_ids.append(call_id)
-                    told.append(said)
                     codes.append(RESULT)
                     if len(item) == 3:
                         continue
@@ -63,7 +63,9 @@ class _Reader(OutlineReader):
                     if not is_listed and type(content) is not str:
                         return item
                     if role == "user":
-                        asked.append(_said_in(content) if is_listed else content)
+                        said = _said_in(content) if is_listed else content
+                        if said.removeprefix(marks) is not said:
+                            return item
                         codes.append(USER)
                     elif role == "assistant":
                         codes.append(ASSISTANT)
