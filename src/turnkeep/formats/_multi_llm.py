@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
@@ -38,7 +40,7 @@ from ._marker_lines import lined_content
 from ._record_losses import block_losses
 from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, frozen, kind_of_text
-from ._table import ANY, FLAG, NUMBER, OBJECT, TEXT, UTC_TIME, Field, Table
+from ._table import AS_IS, FLAG, NUMBER, OBJECT, TEXT, UTC_TIME, Field, Table
 from ._wire import take_marker
 
 NAME = "multi-llm"
@@ -57,9 +59,10 @@ _ROLES = {
 _WIRE_ROLES = {role: name for name, role in _ROLES.items()} | {
     Role.TOOL_CALL: "Assistant"
 }
+_TAGGED = attrs.evolve(AS_IS, words="must be an object with one key, its tag")
 _MESSAGE = Table(
     Field("role", TEXT),
-    Field("content", ANY),
+    Field("content", _TAGGED),
     Field("attributes", OBJECT),
     Field("timestamp", UTC_TIME),
 )
