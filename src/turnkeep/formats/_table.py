@@ -13,7 +13,6 @@ from turnkeep.model import EMPTY, FrozenDict, thaw
 
 from ._fields import (
     checked,
-    others,
     read_millis,
     read_time,
     with_others,
@@ -21,6 +20,7 @@ from ._fields import (
     write_time,
 )
 from ._shape import frozen
+from ._wire import rest
 
 
 @attrs.frozen
@@ -141,7 +141,7 @@ class Table:
 
     def rest(self, record: dict[str, Any], path: str) -> FrozenDict:
         """The keys of *record* that are none of the fields', frozen."""
-        return others(record, self.keys, path)
+        return rest(record, self.keys, path)
 
     def write(self, *, extra: FrozenDict = EMPTY, **values: Any) -> dict[str, Any]:
         """The record that says *values* by home, defaults for what is not given.
