@@ -25,7 +25,7 @@ from turnkeep.model import (
 from turnkeep.serial import load_message
 
 from ._base import origin_of
-from ._shape import compact, frozen_object, json_type
+from ._shape import compact, json_type
 
 T = TypeVar("T")
 
@@ -94,15 +94,6 @@ def only_key(value: Any, what: str, path: str) -> str:
         raise FormatError(reason, path)
     key: str = next(iter(value))
     return key
-
-
-def others(
-    entry: dict[str, Any], known: frozenset[str] | set[str], path: str
-) -> FrozenDict:
-    """The keys of *entry* that are not *known*, frozen."""
-    if known.issuperset(entry):
-        return EMPTY
-    return frozen_object({k: v for k, v in entry.items() if k not in known}, path)
 
 
 def with_others(

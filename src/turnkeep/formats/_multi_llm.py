@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
+
 from turnkeep.errors import FormatError
 from turnkeep.model import (
     EMPTY,
@@ -27,7 +29,6 @@ from ._fields import (
     checked,
     is_unset,
     only_key,
-    others,
     plain_text,
     read_time,
     with_others,
@@ -39,8 +40,8 @@ from ._marks import NEVER, Judgement
 from ._record_losses import block_losses
 from ._records import RecordFormat, read_call, write_call
 from ._shape import MARKS, frozen, kind_of_text
-from ._table import ANY, FLAG, NUMBER, OBJECT, TEXT, UTC_TIME, Field, Table
-from ._wire import take_marker
+from ._table import AS_IS, FLAG, NUMBER, OBJECT, TEXT, UTC_TIME, Field, Table
+from ._wire import rest, take_marker
 
 NAME = "multi-llm"
 """Also the key of a message's metadata that holds the attributes we have no field for:
@@ -58,9 +59,10 @@ _ROLES = {
 _WIRE_ROLES = {role: name for name, role in _ROLES.items()} | {
     Role.TOOL_CALL: "Assistant"
 }
+_TAGGED = attrs.evolve(AS_IS, words="must be an object with one key, its tag")
 _MESSAGE = Table(
     Field("role", TEXT),
-    Field("content", ANY),
+    Field("content", _TAGGED),
     Field("attributes", OBJECT),
     Field("timestamp", UTC_TIME),
 )
@@ -237,6 +239,9 @@ def _read_content(content: Any, path: str) -> Block:
             return Opaque(frozen(content, path), NAME)
 
 
+_CARRIED = frozenset({CARRIED})
+
+
 def _read_attributes(attributes: dict[str, Any], where: str) -> dict[str, Any]:
     """The fields of the message that its attributes say."""
     found = _ATTRIBUTES.read(attributes, "attributes", where)
@@ -247,12 +252,12 @@ def _read_attributes(attributes: dict[str, Any], where: str) -> dict[str, Any]:
     ours: dict[str, Any] = {
         key: found[key] for key, usual in _HINTS.items() if found[key] != usual
     }
-    if rest := _ATTRIBUTES.rest(attributes, where):
-        ours["extra"] = rest
+    if unknown := _ATTRIBUTES.rest(attributes, where):
+        ours["extra"] = unknown
     host = found["metadata"]
     place = f"{where}.metadata.{CARRIED}"
     fields = carried(host.get(CARRIED), place)
-    metadata = others(host, {CARRIED}, f"{where}.metadata")
+    metadata = rest(host, _CARRIED, f"{where}.metadata")
     if NAME in metadata:
         # A key of the host's that is ours here: everything of the host's moves inside.
         ours["metadata"], metadata = metadata, EMPTY
@@ -311,5 +316,5 @@ def _write_attributes(message: Message, nth: int, total: int) -> dict[str, Any]:
         metadata=metadata,
         **{key: ours.get(key, usual) for key, usual in _HINTS.items()},
     )
-    rest = ours.get("extra")
-    return with_others(made, rest if isinstance(rest, dict) else EMPTY)
+    unknown = ours.get("extra")
+    return with_others(made, unknown if isinstance(unknown, dict) else EMPTY)

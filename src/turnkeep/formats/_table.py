@@ -13,7 +13,6 @@ from turnkeep.model import EMPTY, FrozenDict, thaw
 
 from ._fields import (
     checked,
-    others,
     read_millis,
     read_time,
     with_others,
@@ -21,6 +20,7 @@ from ._fields import (
     write_time,
 )
 from ._shape import frozen
+from ._wire import rest
 
 
 @attrs.frozen
@@ -38,11 +38,15 @@ class Kind:
 
     words: str
     read: Callable[[Any, str, str], Any]
-    write: Callable[[Any], Any] = thaw
+    write: Callable[[Any], Any]
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _of(words: str, kind: type) -> Kind:
-    return Kind(words, lambda value, key, path: checked(value, key, kind, path))
+    return Kind(words, lambda value, key, path: checked(value, key, kind, path), _same)
 
 
 TEXT: Final = _of("must be a string", str)
@@ -50,7 +54,13 @@ FLAG: Final = _of("must be a boolean", bool)
 NUMBER: Final = _of("must be a whole number", int)
 OBJECT: Final = _of("must be an object", dict)
 ARRAY: Final = _of("must be an array", list)
-ANY: Final = Kind("may be any JSON value", lambda value, _, path: frozen(value, path))
+AS_IS: Final = Kind("may be any JSON value", lambda value, _key, _path: value, _same)
+"""What has a reader and a writer of its own."""
+
+ANY: Final = Kind(
+    "may be any JSON value", lambda value, _, path: frozen(value, path), thaw
+)
+"""JSON that is kept frozen."""
 
 
 def _millis(value: Any, key: str, path: str) -> datetime | None:
@@ -131,7 +141,7 @@ class Table:
 
     def rest(self, record: dict[str, Any], path: str) -> FrozenDict:
         """The keys of *record* that are none of the fields', frozen."""
-        return others(record, self.keys, path)
+        return rest(record, self.keys, path)
 
     def write(self, *, extra: FrozenDict = EMPTY, **values: Any) -> dict[str, Any]:
         """The record that says *values* by home, defaults for what is not given.
@@ -140,8 +150,11 @@ class Table:
         """
         made: dict[str, Any] = {}
         for field in self.fields:
-            value = values.get(field.home, field.default)
-            if self.sparse and value == field.default:
+            if field.home not in values and field.default is not NEEDED:
+                if not self.sparse:
+                    made[field.key] = thaw(field.default)
                 continue
-            made[field.key] = field.kind.write(value)
+            value = values[field.home]
+            if not self.sparse or value != field.default:
+                made[field.key] = field.kind.write(value)
         return with_others(made, extra, self.keys)

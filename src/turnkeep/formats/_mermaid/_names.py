@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from turnkeep.model import Role
 
-from .._table import ANY, ARRAY, OBJECT, TEXT, TIME, Field, Table
+from .._table import ANY, ARRAY, AS_IS, OBJECT, TEXT, TIME, Field, Table
 
 NAME = "mermaid"
 """Also the key of a message's metadata that holds what we have no field for.
@@ -25,7 +25,7 @@ MESSAGE = Table(
     Field("content", TEXT),
     Field("timestamp", TIME),
     Field("kind", TEXT, "normal"),
-    Field("metadata", ANY, None),
+    Field("metadata", AS_IS, None),
     Field("actions", ARRAY, []),
     Field("thinking", TEXT, None),
     Field("images", ARRAY, None),

@@ -17,9 +17,11 @@ from turnkeep.model import (
     thaw,
 )
 
-from .._fields import checked, optional, others, required, with_others
+from .._fields import checked, optional, required, with_others
 from .._shape import check_base64, frozen
+from .._wire import rest
 
+_SEAL = frozenset({"provider", "signature"})
 _MAGIC = {
     "iVBORw0KGgo": "image/png",
     "/9j/": "image/jpeg",
@@ -89,7 +91,7 @@ def read_continuation(
     provider = required(value, "provider", str, path)
     if provider == "anthropic":
         signature = required(value, "signature", str, path)
-        return signature, others(value, {"provider", "signature"}, path), None
+        return signature, rest(value, _SEAL, path), None
     if provider != "meta_responses":
         return None, EMPTY, frozen(value, path)
     items = [

@@ -21,13 +21,13 @@ from .._fields import (
     call_of,
     carried,
     checked,
-    others,
     read_time,
     required,
     text_blocks,
     write_time,
 )
 from .._shape import MARKS, ResultText, frozen, kind_of_text
+from .._wire import rest
 from ._names import (
     CALL,
     CARRIED_FIELDS,
@@ -41,6 +41,7 @@ from ._parts import (
     read_images,
 )
 
+_CARRIED = frozenset({CARRIED})
 _SPEAKERS = ("User", "Assistant", "System")
 _UNSET = (
     "metadata",
@@ -146,7 +147,7 @@ def _read_metadata(
     metadata = EMPTY
     if isinstance(host, dict):
         fields = carried(host.get(CARRIED), f"{where}.{CARRIED}", CARRIED_FIELDS)
-        metadata = others(host, {CARRIED}, where)
+        metadata = rest(host, _CARRIED, where)
         if NAME in metadata:
             ours["metadata"], metadata = metadata, EMPTY
     elif host is not None:
