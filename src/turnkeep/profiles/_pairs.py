@@ -139,6 +139,7 @@ def check_pairs(
 
 
 def _rounds(spots: Iterable[Spot], reach: Reach) -> Iterator[Round]:
+    """Calls with what stands in their reach; spots without either make none."""
     if reach == "anywhere":
         yield _whole(spots)
         return
@@ -154,7 +155,8 @@ def _rounds(spots: Iterable[Spot], reach: Reach) -> Iterator[Round]:
             case _:
                 goes_on = False
         if not goes_on:
-            yield opened
+            if opened.calls or opened.results:
+                yield opened
             opened = Round(spot, spot.calls)
     yield opened
 
