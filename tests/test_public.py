@@ -103,7 +103,7 @@ def test_the_single_names_of_the_page_are_there() -> None:
     text = PAGE.read_text().partition("## Single names")[2].partition("\n## ")[0]
     found = re.findall(r"^- `([\w.]+)`: (.+)$", text, re.MULTILINE)
 
-    assert len(found) == 4
+    assert len(found) == 5
     for place, names in found:
         module = import_module(place)
         for name in re.findall(r"`(\w+)`", names.partition(", and")[0]):

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from turnkeep.api import (
+        Fitted,
         Repair,
         TokenCount,
+        ToolTokens,
         check,
         convert,
         count,
@@ -102,8 +104,10 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "turnkeep.api": (
+        "Fitted",
         "Repair",
         "TokenCount",
+        "ToolTokens",
         "check",
         "convert",
         "count",
@@ -212,6 +216,7 @@ __all__ = [
     "DuplicateIdError",
     "Edit",
     "FastCounter",
+    "Fitted",
     "FormatError",
     "Held",
     "HuggingFaceCounter",
@@ -252,6 +257,7 @@ __all__ = [
     "TokenizerUnavailableError",
     "ToolCall",
     "ToolResult",
+    "ToolTokens",
     "TruncateToolResults",
     "TurnkeepError",
     "UnknownCallError",

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict, assert_type
 
 import turnkeep
-from turnkeep import Budget, Message, Plan, Repair, TokenCount, Violation
-from turnkeep.api import Fitted
+from turnkeep import Budget, Fitted, Message, Plan, Repair, TokenCount, Violation
 from turnkeep.formats import Conversion
 
 

@@ -160,8 +160,8 @@ def fit(
             Where what must stay does not fit: `"raise"`, or `"send"` it with a warning.
 
     Returns:
-        The input's own shape: a body for a body, a list for a list. What was not edited
-        are your own objects.
+        The input's own shape, a body for a body and a list for a list. What was not
+        edited are your own objects.
 
     Raises:
         BudgetExceededError: What must stay does not fit; it says what would.
@@ -228,8 +228,8 @@ def plan(
 
     >>> chat = [{"role": "user", "content": "hi"}]
     >>> made = plan(chat, max_tokens=100, model="gpt-4o")
-    >>> made.pruned, made.explain(0)
-    (False, '0 stays: everything fits (8 of 100 tokens).')
+    >>> made.explain(0)
+    '0 stays: it is the question that the model is to answer.'
 
     Takes what `fit` takes.
 

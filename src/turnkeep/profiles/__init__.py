@@ -3,7 +3,7 @@
 A profile is chosen by format and model, or by name. Profiles work on wire JSON and know
 nothing of the engine; the engine reads their `Policy`.
 
-Not public: it may change in any release.
+Not public: it may change in any release, all but `Change`, which `repair` returns.
 """
 
 from __future__ import annotations
