@@ -12,6 +12,8 @@ from rich.text import Text
 
 from turnkeep.report._survey import DROP, EDIT, KEEP
 
+from ._terminal import console_on, harmless
+
 COLOURS: Mapping[str, str] = {
     "system": "magenta",
     "user": "green",
@@ -87,33 +89,14 @@ def glyphs_for(console: Console) -> Glyphs:
     return Glyphs()
 
 
-class _Console(Console):
-    """A console whose reader may go away."""
-
-    def on_broken_pipe(self) -> None:
-        """Leave it to the guard; rich would end with code 1, which means something."""
-        raise BrokenPipeError
-
-
 def stdout_console(width: int | None = None) -> Console:
     """Where reports go; plain text when that is a pipe or a file."""
-    return _console(sys.stdout, width)
+    return console_on(sys.stdout, width)
 
 
 def stderr_console(width: int | None = None) -> Console:
     """Where messages for people go."""
-    return _console(sys.stderr, width)
-
-
-def _console(stream: object, width: int | None) -> Console:
-    return _Console(
-        file=stream,  # type: ignore[arg-type]
-        width=width,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        soft_wrap=False,
-    )
+    return console_on(sys.stderr, width)
 
 
 def bar(
@@ -168,8 +151,8 @@ def legend(kinds: Sequence[str], glyphs: Glyphs) -> Text:
 
 def fit_text(text: str, width: int, glyphs: Glyphs) -> str:
     """*text* on one line of at most *width* cells, control characters made visible."""
-    # A chat may hold escape sequences; none may reach the terminal.
-    clean = "".join(c if c.isprintable() else " " for c in text)
+    # Made harmless before it is measured: what steers a terminal has no width.
+    clean = harmless(text)
     shown = Text(clean, no_wrap=True)
     if shown.cell_len <= width:
         return clean

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -216,12 +217,31 @@ def _lines(path: str, skip: int, advance: Any) -> Iterator[bytes]:
         raw.seek(0)
         stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
         nth = 0
-        for line in stream:
+        for line in _whole_lines(stream, path):
             if line.strip():
                 nth += 1
                 if nth > skip:
                     yield line
             advance(raw.tell())
+
+
+def _whole_lines(stream: BinaryIO, path: str) -> Iterator[bytes]:
+    """The lines of *stream*, which may turn out to be a damaged gzip file.
+
+    Raises:
+        UsageError: It is; what was read by then has been given.
+    """
+    number = 0
+    while True:
+        try:
+            line = stream.readline()
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            reason = f"the gzip file is damaged after line {number}: {error}"
+            raise UsageError(reason, path) from None
+        if not line:
+            return
+        number += 1
+        yield line
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from turnkeep.errors import (
     UnknownMessageError,
 )
 
+from ._terminal import warn
 from ._wording import as_options
 
 BAD_INPUT = 2
@@ -124,7 +126,7 @@ def _way_out(error: BudgetExceededError) -> str:
 
 def _report(error: Exception, sentence: str, as_json: bool) -> None:
     line = " ".join(sentence.split())
-    print(f"turnkeep: error: {_printable(line)}", file=sys.stderr)
+    warn(f"turnkeep: error: {_shortened(line)}")
     if as_json:
         kind = type(error)
         names = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else []
@@ -133,9 +135,18 @@ def _report(error: Exception, sentence: str, as_json: bool) -> None:
         print(json.dumps({"error": report | fields}, default=str))
 
 
-def _printable(line: str) -> str:
-    """*line* without control characters, which a hostile file could put there."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+_LONG = re.compile(r"""(['"])((?:\\.|(?!\1).){120,})\1|\S{240,}""")
+"""A quoted value, or a word, that is too long to be read in an error."""
+
+
+def _shortened(line: str) -> str:
+    """*line* with the values that it quotes cut down to what tells them apart."""
+
+    def cut(found: re.Match[str]) -> str:
+        quote, value = found[1] or "", found[2] or found[0]
+        return f"{quote}{value[:60]}...{value[-20:]}{quote} ({len(value):,} characters)"
+
+    return _LONG.sub(cut, line)
 
 
 def plain(value: Any) -> Any:

@@ -6,11 +6,14 @@ import json
 import re
 from typing import Any
 
+from ._terminal import escaped
+
 
 def dumps(value: Any, indent: int | None = None) -> bytes:
     """*value* as UTF-8 JSON with a line break at its end.
 
-    Lone surrogates, which UTF-8 cannot hold, are written as JSON escapes.
+    Lone surrogates, which UTF-8 cannot hold, and whatever could steer a terminal are
+    written as JSON escapes.
     """
     separators = None if indent is not None else (",", ":")
     text = json.dumps(
@@ -20,7 +23,7 @@ def dumps(value: Any, indent: int | None = None) -> bytes:
         indent=indent,
         separators=separators,
     )
-    return f"{text}\n".encode(errors="backslashreplace")
+    return f"{escaped(text)}\n".encode()
 
 
 def indent_of(text: str) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
@@ -19,6 +20,9 @@ _BUDGET = "Budget"
 _HISTORY = "What must stay, what may go"
 _OUTPUT = "Output"
 
+MOST_TOKENS = 10**12
+"""The largest number of tokens that is taken for one; models hold some millions."""
+
 _SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -30,10 +34,23 @@ def parse_tokens(text: str | int) -> int:
     """
     found = re.fullmatch(r"\s*(-?\d[\d_,]*(?:\.\d+)?)\s*([kKmM]?)\s*", str(text))
     if found is None:
-        msg = f"{text!r} is no number of tokens; write 8000, 8_000 or 8k"
+        msg = f"{shown(str(text))} is no number of tokens; write 8000, 8_000 or 8k"
         raise typer.BadParameter(msg)
-    number = float(re.sub("[_,]", "", found.group(1)))
-    return round(number * _SCALES[found.group(2).lower()])
+    # Decimal: a float of 400 digits is infinite, and 2**53 + 1 is another number.
+    number = Decimal(re.sub("[_,]", "", found.group(1)))
+    number *= _SCALES[found.group(2).lower()]
+    if abs(number) > MOST_TOKENS:
+        msg = (
+            f"{shown(str(text))} is out of range: no request holds more than "
+            f"{MOST_TOKENS:,} tokens"
+        )
+        raise typer.BadParameter(msg)
+    return round(number)
+
+
+def shown(value: str) -> str:
+    """*value* in quotation marks for an error, cut where it is long."""
+    return repr(value if len(value) <= 40 else f"{value[:30]}...{value[-6:]}")
 
 
 class PinScope(StrEnum):
@@ -47,8 +64,8 @@ File: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="A message list or a whole request body: JSON or JSON Lines, gzip or not. "
-        "`-` reads stdin.",
+        help="A message list or a whole request body: JSON or JSON Lines, gzip or not; "
+        "a saved conversation or a store (see --conversation). `-` reads stdin.",
         show_default=False,
     ),
 ]

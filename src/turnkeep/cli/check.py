@@ -14,8 +14,9 @@ from turnkeep.profiles import PROFILES, Profile, get_profile
 
 from . import _options as options
 from ._draw import counted, stdout_console
-from ._files import UsageError, read, read_one
+from ._files import UsageError
 from ._guard import guarded
+from ._histories import ConversationId, read, read_one
 from ._json import dumps
 from ._request import Request, load
 
@@ -60,6 +61,7 @@ def check(
             "--strict", help="Report soft rules too, where the evidence differs."
         ),
     ] = False,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -81,7 +83,7 @@ def check(
     console = stdout_console()
     broken = 0
     for file in files:
-        for source in read(file):
+        for source in read(file, conversation):
             request = load(source, format_name, model)
             profile = get_profile(request.format.name, request.model, profile_name)
             found = api.check(

@@ -11,8 +11,9 @@ from turnkeep.formats._registry import READ_ONLY
 
 from . import _options as options
 from ._draw import stderr_console
-from ._files import STDIO, check_output, encode, read_one, write
+from ._files import STDIO, check_output, encode, write
 from ._guard import guarded
+from ._histories import ConversationId, read_one
 from ._json import dumps
 from ._request import check_format
 
@@ -41,6 +42,7 @@ def convert(
         bool,
         typer.Option("--strict", help="Anything that would be lost is an error."),
     ] = False,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -57,7 +59,7 @@ def convert(
     check_format(to, "--to", READ_ONLY)
     check_format(format_name, "--format")
     check_output(output, file)
-    source = read_one(file)
+    source = read_one(file, conversation)
     made = api.convert(
         source.value, to=to, format=format_name, model=model, strict=strict
     )

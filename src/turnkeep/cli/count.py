@@ -15,8 +15,8 @@ from turnkeep.report._survey import KEEP, Entry, Survey
 from . import _options as options
 from ._counted import Measured, Streamed
 from ._draw import Glyphs, bar, counted, fit_text, glyphs_for, stdout_console
-from ._files import read
 from ._guard import guarded
+from ._histories import ConversationId, read
 from ._json import dumps
 from ._outcome import accuracy
 from ._request import load
@@ -59,6 +59,7 @@ def count(
     top: Annotated[
         int, typer.Option("--top", min=1, metavar="N", help="Lines to show at most.")
     ] = 20,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -82,7 +83,7 @@ def count(
             if found is not None:
                 measured.append(found)
                 continue
-        for source in read(file):
+        for source in read(file, conversation):
             request = load(source, format_name, model)
             measured.append(Measured(request, request.survey()))
     if as_json:

@@ -14,11 +14,12 @@ from turnkeep.report import diff as compare
 
 from . import _options as options
 from ._draw import Glyphs, counted, fit_text, glyphs_for, stdout_console
-from ._files import read_one
 from ._guard import guarded
+from ._histories import ConversationId, read_one
 from ._json import dumps
 from ._outcome import accuracy
 from ._request import Request, load
+from ._stores import is_store
 
 _STYLES: dict[Kind, str] = {
     "same": "dim",
@@ -70,6 +71,7 @@ def diff(
             "--all", "-a", help="List the unchanged messages too, one by one."
         ),
     ] = False,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -83,7 +85,16 @@ def diff(
     * `turnkeep diff chat.json window.json`
     * `turnkeep diff window-1.json window-2.json --text`
     """
-    left, right = (load(read_one(path), format_name, model) for path in (before, after))
+    stores = [is_store(path) for path in (before, after)]
+    left, right = (
+        # One id for both sides: of a file it says nothing.
+        load(
+            read_one(path, conversation if stored or not any(stores) else None),
+            format_name,
+            model,
+        )
+        for path, stored in zip((before, after), stores, strict=True)
+    )
     found = compare(left.survey(), right.survey())
     if as_json:
         print(dumps(_report(left, right, found), indent=2).decode(), end="")

@@ -11,8 +11,9 @@ from turnkeep.plans import plan_figures
 
 from . import _options as options
 from ._draw import counted, glyphs_for, stderr_console
-from ._files import STDIO, UsageError, check_output, encode, read_one, write
+from ._files import STDIO, UsageError, check_output, encode, write
 from ._guard import guarded
+from ._histories import ConversationId, budget_in, read_one
 from ._json import dumps
 from ._outcome import outcome
 from ._request import load
@@ -113,6 +114,7 @@ def fit(
             "--quiet", "-q", help="No report on stderr.", rich_help_panel=_OUTPUT
         ),
     ] = False,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -155,10 +157,10 @@ def fit(
             as_json=as_json,
         )
         return
-    source = read_one(file)
+    source = read_one(file, conversation)
     request = load(source, format_name, model)
     if budget is None:
-        budget = options.budget_of_model(request.model)
+        budget = budget_in(source.value) or options.budget_of_model(request.model)
     plan = request.plan(budget=budget, **asked)
     window = plan.apply(source.value)
     data = encode(source, window)

@@ -12,8 +12,9 @@ from turnkeep.profiles import Change, Repair
 
 from . import _options as options
 from ._draw import counted, stderr_console
-from ._files import STDIO, UsageError, check_output, encode, read_one, write
+from ._files import STDIO, UsageError, check_output, encode, write
 from ._guard import guarded
+from ._histories import ConversationId, read_one
 from ._json import dumps
 from ._request import load
 
@@ -46,6 +47,7 @@ def repair(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be mended.")
     ] = False,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -61,7 +63,7 @@ def repair(
     * `turnkeep repair chat.json --close all -o mended.json`
     """
     check_output(output, file)
-    source = read_one(file)
+    source = read_one(file, conversation)
     request = load(source, format_name, model)
     ids = tuple(close or ())
     try:

@@ -15,8 +15,9 @@ from turnkeep.replay import replay as replay_session
 
 from . import _options as options
 from ._draw import ASCII, Glyphs, counted, fit_text, glyphs_for, stdout_console
-from ._files import UsageError, check_output, read, write
+from ._files import UsageError, check_output, write
 from ._guard import guarded
+from ._histories import ConversationId, read
 from ._json import dumps
 from ._replay_html import page, shares
 from ._request import load
@@ -104,6 +105,7 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -125,7 +127,7 @@ def replay(
     compared = options.strategies_of(strategy or COMPARED)
     reports: list[tuple[str, Report]] = []
     for file in files:
-        for source in read(file):
+        for source in read(file, conversation):
             request = load(source, format_name, model)
             made = replay_session(
                 source.value,

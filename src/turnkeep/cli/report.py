@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import attrs
@@ -15,10 +14,12 @@ from turnkeep.report import Study, figures, page, play
 
 from . import _options as options
 from ._draw import counted
-from ._files import STDIO, check_output, read_one, write
+from ._files import STDIO, check_output, write
 from ._guard import DOES_NOT_FIT, guarded
+from ._histories import ConversationId, budget_in, read_one
 from ._json import dumps
 from ._request import Request, load
+from ._terminal import warn
 
 _PAGE = "The page"
 
@@ -60,6 +61,7 @@ def report(
             rich_help_panel=_PAGE,
         ),
     ] = None,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -76,8 +78,9 @@ def report(
     """
     path = _path_of(output, as_json=as_json)
     check_output(path or STDIO, file)
-    request = load(read_one(file), format_name, model)
-    budget = options.budget_of(max_tokens, reserve, target)
+    source = read_one(file, conversation)
+    request = load(source, format_name, model)
+    budget = options.budget_of(max_tokens, reserve, target) or budget_in(source.value)
     survey = request.survey(pin or ())
     study = Study(request.source.name, survey, request.model, budget)
     if budget is not None:
@@ -115,10 +118,9 @@ def report(
             went = (
                 "" if study.plan is None else f", {len(study.plan.dropped):,} dropped"
             )
-            print(
+            warn(
                 f"{path}: {counted(len(survey.entries), 'message')}, "
-                f"{counted(survey.total, 'token')}{went}",
-                file=sys.stderr,
+                f"{counted(survey.total, 'token')}{went}"
             )
     if as_json:
         print(dumps(figures(study), indent=2).decode(), end="")

@@ -23,6 +23,7 @@ from ._stores import (
     refuse_unsaved,
     save_file,
 )
+from ._terminal import say
 
 
 @guarded
@@ -105,7 +106,7 @@ def resolve(
         report = {"call_id": call_id, "state": state, "message_id": made.id}
         print(dumps(report, indent=2).decode(), end="")
         return
-    print(f"{call_id} is {state}: message {made.id}")
+    say(f"{call_id} is {state}: message {made.id}")
 
 
 def _close(

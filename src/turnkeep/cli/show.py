@@ -18,8 +18,9 @@ from turnkeep.report._survey import KEEP, Entry, Survey
 
 from . import _options as options
 from ._draw import Glyphs, counted, fit_text, glyphs_for, stdout_console
-from ._files import UsageError, read_one
+from ._files import UsageError
 from ._guard import guarded
+from ._histories import ConversationId, budget_in, read_one
 from ._json import dumps
 from ._outcome import accuracy, outcome
 from ._picture import Room, gauges, key, picture
@@ -94,6 +95,7 @@ def show(
             "--pager", "-p", help="Page by page, in $PAGER.", rich_help_panel=_SHOW
         ),
     ] = False,
+    conversation: ConversationId = None,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -110,8 +112,9 @@ def show(
     * `turnkeep show session.json --turn 12`
     * `turnkeep show session.json --tool read_file --pager`
     """
-    request = load(read_one(file), format_name, model)
-    budget = options.budget_of(max_tokens, reserve, target)
+    source = read_one(file, conversation)
+    request = load(source, format_name, model)
+    budget = options.budget_of(max_tokens, reserve, target) or budget_in(source.value)
     survey = request.survey(pin or ())
     choice = Choice(frozenset(turn or ()), frozenset(tool or ()), dropped)
     choice.check(survey)

@@ -17,6 +17,7 @@ from ._files import UsageError, check_output, read, write
 from ._guard import guarded, plain
 from ._json import dumps
 from ._stores import StoreName, age, is_saved, now, opened, refuse_unsaved
+from ._terminal import say
 
 app: typer.Typer = typer.Typer(
     name="store",
@@ -187,7 +188,7 @@ def import_(
         }
         print(dumps(report, indent=2).decode(), end="")
         return
-    print(f"{conversation}: {counted(len(change.append), 'message')} imported")
+    say(f"{conversation}: {counted(len(change.append), 'message')} imported")
 
 
 @app.command("check")

@@ -22,6 +22,25 @@ class Strategy(Protocol):
         ...
 
 
+def strategy_or_none(
+    instance: object, attribute: attrs.Attribute[Any], value: Any
+) -> None:
+    """Validate a strategy inside another one; `None` stands for the default.
+
+    Raises:
+        TypeError: It is neither. A class is none: its instances are.
+    """
+    del instance
+    if value is None or (isinstance(value, Strategy) and not isinstance(value, type)):
+        return
+    if isinstance(value, type):
+        called = f"an object such as {value.__name__}(), not the class"
+    else:
+        called = f"a strategy, not {value!r} (by name: {attribute.name}=(oldest-turns))"
+    msg = f"{attribute.name} must be {called}"
+    raise TypeError(msg)
+
+
 class Composable:
     """Gives a strategy `A | B` (first A, then B) and `A & B` (alternating)."""
 

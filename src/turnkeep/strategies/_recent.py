@@ -7,7 +7,7 @@ import attrs
 from turnkeep.index import HistoryView, StepView
 from turnkeep.plans import Cause, Drop, Edit
 
-from ._base import Composable, Strategy, share
+from ._base import Composable, Strategy, share, strategy_or_none
 from ._rank import loop_steps
 
 
@@ -38,7 +38,7 @@ class KeepRecent(Composable):
     """
 
     share: float = attrs.field(default=0.3, validator=share)
-    rest: Strategy | None = None
+    rest: Strategy | None = attrs.field(default=None, validator=strategy_or_none)
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield *rest*'s edits of what is older than the reserve."""

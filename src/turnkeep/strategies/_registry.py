@@ -128,7 +128,7 @@ class _Reader:
     def value(self) -> Any:
         if self.spec.startswith("(", self.at):
             return self.one()
-        return _value(self.word(r"[^,|&()]+", "a value").strip())
+        return _value(self.word(r"[^,|&()]+", "a value").strip(), self.spec)
 
     def word(self, pattern: str, what: str) -> str:
         self.skip()
@@ -146,7 +146,7 @@ def _both(first: Strategy, second: Strategy, *, then: bool) -> Strategy:
     return Then(first, second) if then else Alternating(first, second)
 
 
-def _value(text: str) -> Any:
+def _value(text: str, spec: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
     if text == "none":
@@ -158,7 +158,11 @@ def _value(text: str) -> Any:
             continue
     age = _AGE.fullmatch(text)
     if age is not None:
-        return timedelta(**{_UNITS[age[2]]: float(age[1])})
+        try:
+            return timedelta(**{_UNITS[age[2]]: float(age[1])})
+        except OverflowError:
+            most = f"{timedelta.max.days:,} days"
+            raise StrategyError(spec, f"the age {text} is over {most}") from None
     return tuple(text.split("+")) if "+" in text else text
 
 

@@ -1,0 +1,105 @@
+"""Histories by what people type: files, stdin, and conversations in a store."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from turnkeep.budgets import Budget
+from turnkeep.conversation import Conversation
+from turnkeep.stores import Info, Store, document_of
+
+from . import _files
+from ._draw import counted
+from ._files import STDIO, Source, UsageError
+from ._json import dumps
+from ._stores import hidden, is_saved, is_store, opened
+
+ConversationId: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--conversation",
+        "-c",
+        metavar="ID",
+        help="Where FILE is a store: which of its conversations. Not needed where it "
+        "holds one.",
+        show_default=False,
+    ),
+]
+
+
+def read(path: str, conversation: str | None = None) -> list[Source]:
+    """What *path* holds: the conversations of a file, or one or all of a store.
+
+    Raises:
+        UsageError: It cannot be read, or a file was given a conversation's id.
+        UnknownConversationError: The store has none of that id.
+        FormatError: A file is no JSON, with the path of the offending value.
+    """
+    if path == STDIO or not is_store(path):
+        if conversation is not None:
+            reason = f"{path!r} is no store, so that it has no conversations by id"
+            raise UsageError(reason, "--conversation")
+        return _files.read(path)
+    with opened(path) as store:
+        found = store.conversations()
+        if conversation is not None:
+            found = [_named(found, conversation, path)]
+        return [_source(store, info, path) for info in found]
+
+
+def read_one(path: str, conversation: str | None = None) -> Source:
+    """The same for commands that take one history.
+
+    Raises:
+        UsageError: There are several, with the way to pick one.
+    """
+    if path == STDIO or not is_store(path):
+        if conversation is not None:
+            read(path, conversation)
+        return _files.read_one(path)
+    with opened(path) as store:
+        found = store.conversations()
+        if conversation is not None:
+            return _source(store, _named(found, conversation, path), path)
+        if len(found) == 1:
+            return _source(store, found[0], path)
+    name = hidden(path)
+    if not found:
+        reason = "the store holds no conversation"
+        raise UsageError(reason, name)
+    newest = ", ".join(info.id for info in found[:5])
+    more = ", ..." if len(found) > 5 else ""
+    reason = (
+        f"the store holds {counted(len(found), 'conversation')}: pick one with "
+        f"--conversation ID ({newest}{more})"
+    )
+    raise UsageError(reason, name)
+
+
+def _named(found: list[Info], conversation: str, path: str) -> Info:
+    for info in found:
+        if info.id == conversation:
+            return info
+    near = get_close_matches(conversation, [info.id for info in found], 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    reason = (
+        f"no conversation {conversation!r} among the {len(found):,} of "
+        f"{hidden(path)}{hint}"
+    )
+    raise UsageError(reason, "--conversation")
+
+
+def _source(store: Store, info: Info, path: str) -> Source:
+    document = document_of(store.read(info.id))
+    return Source(f"{hidden(path)}:{info.id}", document, len(dumps(document)))
+
+
+def budget_in(value: Any) -> Budget | None:
+    """The budget that a saved conversation brings, if *value* is one and has any."""
+    if not is_saved(value) or not value.get("budget"):
+        return None
+    settings = {key: value[key] for key in ("turnkeep", "budget")}
+    return Conversation.from_json({**settings, "messages": []}).budget
