@@ -4,12 +4,13 @@ from typing import Final
 
 from turnkeep.errors import TokenizerUnavailableError
 
+from ._adapters import AssumedCounter
 from ._anthropic import AnthropicMessages
 from ._base import RequestCounter, TextCounter
 from ._estimate import FAMILIES, ApproximateCounter
 from ._fast import FastCounter
 from ._media_rules import media_rule
-from ._models import encoding_of, family_of
+from ._models import assumed_encoding_of, encoding_of, family_of
 from ._openai import OpenAIChat, OpenAIResponses
 from ._providers import (
     BedrockClaude,
@@ -48,6 +49,11 @@ _FAMILIES: Final[dict[str, tuple[type[Rules], str]]] = {
 """The same for histories in a format that no provider takes, by the model's family."""
 
 
+ASSUMED_MARGIN: Final = 0.1
+"""Share by which a tokenizer that is not known yet may count more than the newest one
+that is: o200k_base and cl100k_base differ by less on English text and code."""
+
+
 def text_counter(model: str | None = None, name: str | None = None) -> TextCounter:
     """The best counter of texts for *model*, or the one called *name*.
 
@@ -80,8 +86,11 @@ def text_counter(model: str | None = None, name: str | None = None) -> TextCount
         return _exact("o200k_base")
     # Families are told apart without importing tiktoken.
     family = family_of(model)
-    if family in ("openai", "generic") and (found := encoding_of(model)) is not None:
-        return _exact(found)
+    if family in ("openai", "generic"):
+        if (found := encoding_of(model)) is not None:
+            return _exact(found)
+        if (found := assumed_encoding_of(model)) is not None:
+            return AssumedCounter(_exact(found), ASSUMED_MARGIN)
     return ApproximateCounter(family)
 
 

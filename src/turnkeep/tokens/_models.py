@@ -8,6 +8,7 @@ _OPENAI: Final = re.compile(
     r"(?:gpt|chatgpt|codex|computer-use|text|omni|davinci|babbage)(?:-|$)"
     r"|o[1-9]\d?(?:-|$)"
 )
+_LATER_MODEL: Final = re.compile(r"(?:ft:)?gpt-[45]\d")
 _CLAUDE: Final = re.compile(
     r"claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?=$|[^\d])"
 )
@@ -69,8 +70,11 @@ _PROVIDERS: Final = frozenset(
 def encoding_of(model: str) -> str | None:
     """The tiktoken encoding of *model*; none where its tokenizer is not public.
 
-    Names and prefixes are those of `tiktoken.model`. OpenAI models that its tables do
-    not know yet count as o200k_base, the encoding of every one since gpt-4o.
+    Names and prefixes are those of `tiktoken.model`; `assumed_encoding_of` is for
+    OpenAI's models that its tables do not know.
+
+    >>> encoding_of("gpt-4o-mini"), encoding_of("gpt-99"), encoding_of("gpt-55")
+    ('o200k_base', None, None)
     """
     # tiktoken is slow to import and not needed to choose an estimate.
     from tiktoken.model import encoding_name_for_model  # noqa: PLC0415
@@ -78,12 +82,21 @@ def encoding_of(model: str) -> str | None:
     name = bare(model)
     for candidate in (model, name):
         try:
-            return encoding_name_for_model(candidate)
+            found = encoding_name_for_model(candidate)
         except KeyError:
             continue
-    if name.startswith("gpt-oss"):
-        return "o200k_harmony"
-    return "o200k_base" if _OPENAI.match(name.removeprefix("ft:")) else None
+        # Its prefix "gpt-5" is meant for gpt-5.2, not for a gpt-55.
+        return None if _LATER_MODEL.match(name) else found
+    return "o200k_harmony" if name.startswith("gpt-oss") else None
+
+
+def assumed_encoding_of(model: str) -> str | None:
+    """What a model of OpenAI's that nobody knows yet is counted with; else none.
+
+    o200k_base: the encoding of every one since gpt-4o.
+    """
+    name = bare(model).removeprefix("ft:")
+    return "o200k_base" if _OPENAI.match(name) else None
 
 
 @lru_cache(maxsize=256)
