@@ -110,16 +110,26 @@ def test_prefixes_as_tiktoken_maps_them(prefix: str) -> None:
         ("openrouter/openai/gpt-4-turbo", "cl100k_base"),
         ("azure:gpt-35-turbo", "cl100k_base"),
         ("GPT-4o", "o200k_base"),
-        ("gpt-6-astra", "o200k_base"),
         ("gpt-5.6-codex", "o200k_base"),
-        ("o9-mini", "o200k_base"),
-        ("ft:gpt-7:acme::1", "o200k_base"),
         ("gpt-oss:20b", "o200k_harmony"),
     ],
 )
 def test_models_that_tiktoken_does_not_know(model: str, encoding: str) -> None:
-    """Providers in front do not matter; OpenAI's later models count as o200k_base."""
+    """Providers in front do not matter, nor do versions behind a known name."""
     assert TiktokenCounter.for_model(model).name == encoding
+
+
+@pytest.mark.parametrize("model", ["gpt-6-astra", "o9-mini", "ft:gpt-7:acme::1"])
+def test_later_models_have_a_tokenizer_that_is_assumed(model: str) -> None:
+    """OpenAI's later models count as o200k_base, and say that it is a guess."""
+    with pytest.raises(TokenizerUnavailableError, match="text_counter"):
+        TiktokenCounter.for_model(model)
+    counter = text_counter(model)
+
+    assert counter.name == "o200k_base-assumed"
+    assert not counter.exact
+    assert counter.margin > 0
+    assert counter.count("hello world") == TiktokenCounter().count("hello world")
 
 
 def test_models_without_a_public_tokenizer() -> None:

@@ -10,7 +10,7 @@ import attrs
 from turnkeep.errors import FormatError
 from turnkeep.model import FrozenDict, GenerationStats, GenerationTotals
 from turnkeep.plans import Plan
-from turnkeep.tokens import Calibration, RequestCounter, Usage
+from turnkeep.tokens import Calibration, RequestCounter, Usage, request_tokens
 
 CACHEABLE = 1_024
 """Tokens from which providers cache a prompt at all (OpenAI, most Anthropic models)."""
@@ -93,8 +93,9 @@ class Learner:
             # Until a cache has shown itself, no answer can tell that it is empty.
             if tells or self._warm_prefix:
                 self._warm_prefix = read.input_tokens
-        if plan is not None and not exact and read.input_tokens:
-            self.calibration = self.calibration.learn(estimated, read.input_tokens)
+        sent = request_tokens(usage)
+        if plan is not None and not exact and sent:
+            self.calibration = self.calibration.learn(estimated, sent)
         self.usage += read
         self.totals = self.totals.add(stats)
         return Observation(read, estimated, predicted, cold)

@@ -20,7 +20,7 @@ from ._fast import FastCounter
 from ._many import Memo, count_many, count_till
 from ._media import image_size
 from ._tiktoken import TiktokenCounter
-from ._usage import Usage
+from ._usage import Usage, request_tokens
 
 __all__ = [
     "ApproximateCounter",
@@ -39,5 +39,6 @@ __all__ = [
     "count_till",
     "image_size",
     "request_counter",
+    "request_tokens",
     "text_counter",
 ]

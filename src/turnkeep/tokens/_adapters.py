@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from turnkeep.errors import TokenizerUnavailableError
 
+from ._base import TextCounter
+
 
 class CallableCounter:
     """Anyone's function from a text to its tokens.
@@ -48,6 +50,32 @@ class CallableCounter:
 
     def __repr__(self) -> str:
         return f"CallableCounter({self.name!r})"
+
+
+class AssumedCounter:
+    """A tokenizer that a model probably has: its maker's newest one.
+
+    >>> from turnkeep.tokens import TiktokenCounter
+    >>> counter = AssumedCounter(TiktokenCounter("o200k_base"), margin=0.1)
+    >>> counter.exact, counter.count("hello world")
+    (False, 2)
+
+    Args:
+        counter:
+            Counts with it.
+        margin:
+            Share by which the true count may exceed it.
+    """
+
+    exact = False
+
+    def __init__(self, counter: TextCounter, margin: float) -> None:
+        self.name = f"{counter.name}-assumed"
+        self.margin = margin
+        self.count = counter.count
+
+    def __repr__(self) -> str:
+        return f"AssumedCounter({self.name!r})"
 
 
 def _name_of(function: Callable[[str], int]) -> str:

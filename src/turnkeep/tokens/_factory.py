@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Final
+
 from turnkeep.errors import TokenizerUnavailableError
 from turnkeep.providers import (
     OPEN_COUNTING,
@@ -11,13 +13,18 @@ from turnkeep.providers import (
     provider_of,
 )
 
+from ._adapters import AssumedCounter
 from ._base import RequestCounter, TextCounter
 from ._estimate import FAMILIES, ApproximateCounter
 from ._fast import FastCounter
 from ._media_rules import media_rule
-from ._models import encoding_of, family_of
+from ._models import assumed_encoding_of, encoding_of, family_of
 from ._rules import Rules
 from ._tiktoken import TiktokenCounter
+
+ASSUMED_MARGIN: Final = 0.1
+"""Share by which a tokenizer that is not known yet may count more than the newest one
+that is: o200k_base and cl100k_base differ by less on English text and code."""
 
 
 def text_counter(model: str | None = None, name: str | None = None) -> TextCounter:
@@ -52,8 +59,11 @@ def text_counter(model: str | None = None, name: str | None = None) -> TextCount
         return _exact("o200k_base")
     # Families are told apart without importing tiktoken.
     family = family_of(model)
-    if family in ("openai", "generic") and (found := encoding_of(model)) is not None:
-        return _exact(found)
+    if family in ("openai", "generic"):
+        if (found := encoding_of(model)) is not None:
+            return _exact(found)
+        if (found := assumed_encoding_of(model)) is not None:
+            return AssumedCounter(_exact(found), ASSUMED_MARGIN)
     return ApproximateCounter(family)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, assert_never
 
 import attrs
@@ -24,11 +25,28 @@ from turnkeep.model import (
 from ._base import Parts, TextCounter
 from ._claude import tool_prompt
 from ._media_rules import MediaRule
-from ._text import dumps, without_binaries
+from ._text import dumps
 from ._tools import count_json_tools
+from ._vendor import SEALED_CHARACTERS, VendorJson
 
-_SEALED_CHARACTERS: Final = 5.33
-"""Characters of base64 that stand for a token of sealed reasoning: four bytes each."""
+_REASONING_FIELDS: Final = (
+    "reasoning_details",
+    "thinking_blocks",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+)
+"""Fields beside the content in which hosts and gateways send reasoning back."""
+
+_FILE_FIELDS: Final = (
+    "attachments",
+    "experimental_attachments",
+    "audio",
+    "files",
+    "images",
+    "documents",
+)
+"""Fields beside the content in which they send files."""
 
 _SAID: Final = frozenset({Text, ToolCall})
 """What most messages of several blocks are made of."""
@@ -106,6 +124,7 @@ class Rules:
         kind = "counted exactly" if text.exact else "estimated"
         self.rule = f"{self.source}; text {kind} ({text.name})"
         self._count = text.count
+        self._vendor = VendorJson(media, text.count)
         self._known: dict[str, int] = {}
         self._fixed: dict[tuple[Role, int], int] = {}
 
@@ -217,7 +236,20 @@ class Rules:
             name = message.extra.get("name")
             if isinstance(name, str):
                 overhead += self._name(name)
+            self._add_extra(message.extra, tally)
         return tally, overhead
+
+    def _add_extra(self, extra: Mapping[str, Any], tally: Tally) -> None:
+        """What hosts send in fields of their own: reasoning, and files."""
+        reasoning = 0
+        for key in _REASONING_FIELDS:
+            if extra.get(key):
+                # They repeat each other, and the reasoning that was read: sent once.
+                reasoning = max(reasoning, self._vendor.tokens(extra[key]))
+        tally.reasoning = max(tally.reasoning, reasoning)
+        for key in _FILE_FIELDS:
+            if extra.get(key):
+                tally.other += self._vendor.tokens(extra[key])
 
     def _overhead(self, message: Message, *, texts: bool, answers: int = 0) -> int:
         """What the wire messages cost that *message* becomes."""
@@ -269,7 +301,7 @@ class Rules:
                 if sound is not None:
                     tally.documents += sound
                 else:
-                    tally.other += count(dumps(without_binaries(block.value)))
+                    tally.other += self._vendor.tokens(block.value)
             case _:
                 assert_never(block)
         tally.texts = True
@@ -301,7 +333,7 @@ class Rules:
             tally.results += self._word(f"{PENDING if block.pending else INTERIM}\n")
 
     def _thinking(self, block: Thinking) -> int:
-        sealed = round(len(block.data) / _SEALED_CHARACTERS) if block.data else 0
+        sealed = round(len(block.data) / SEALED_CHARACTERS) if block.data else 0
         return max(self._count(block.text), sealed)
 
     def __repr__(self) -> str:

@@ -2,25 +2,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from turnkeep.errors import FormatError
 
-_BINARY_KEYS: Final = frozenset(
-    {
-        "bytes",
-        "data",
-        "encrypted_content",
-        "file_data",
-        "redactedContent",
-        "signature",
-        "thoughtSignature",
-        "thought_signature",
-    }
-)
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_\r\n-]{1000,}+={0,2}\s*\Z")
-_DATA_URL: Final = re.compile(
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_\r\n-]*+={0,2}\s*")
+DATA_URL: Final = re.compile(
     r"data:[\w.+-]*/?[\w.+-]*(?:;[\w=.+-]+)*;base64,", re.IGNORECASE
 )
 
@@ -43,24 +30,9 @@ def write(value: Any, separators: tuple[str, str]) -> str:
         raise FormatError(reason) from error
 
 
-def is_binary(text: str) -> bool:
-    """Whether *text* is a data URL, or base64 too long to be anything else."""
-    return _DATA_URL.match(text, 0, 200) is not None or _BASE64.match(text) is not None
+def is_base64(text: str, shortest: int = 1_000) -> bool:
+    """Whether *text* is base64 of *shortest* characters at least: too long for a word.
 
-
-def without_binaries(value: Any) -> Any:
-    """A JSON value whose base64 is left out: providers never read it as text.
-
-    Looks at known keys (`data`, `signature`, ...) and at texts that can be nothing
-    else. Linear in the size of the value.
+    Looks at all of it, so that a long line of words is none.
     """
-    if isinstance(value, Mapping):
-        return {
-            key: ""
-            if key in _BINARY_KEYS and isinstance(v, str)
-            else without_binaries(v)
-            for key, v in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return [without_binaries(v) for v in value]
-    return "" if isinstance(value, str) and is_binary(value) else value
+    return len(text) >= shortest and _BASE64.fullmatch(text) is not None

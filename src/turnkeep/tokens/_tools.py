@@ -45,6 +45,18 @@ def read_tools(tools: Any) -> Iterator[Tool]:
 
 
 def _read_tool(raw: Mapping[str, Any]) -> Iterator[Tool]:
+    if _is_deferred(raw) or _is_deferred(raw.get("function")):
+        # Not in the prompt until a search finds it; then it costs where its name
+        # stands. Source: Anthropic, "Tool use with prompt caching"; OpenAI's
+        # `defer_loading` works alike.
+        return
+    inside = raw.get("tools")
+    if raw.get("type") == "namespace" and isinstance(inside, Sequence):
+        yield Tool("", "", {}, {**raw, "tools": []}, "namespace")
+        for one in inside:
+            if isinstance(one, Mapping):
+                yield from _read_tool(one)
+        return
     declared = raw.get("functionDeclarations", raw.get("function_declarations"))
     if isinstance(declared, Sequence):
         for one in declared:
@@ -60,6 +72,10 @@ def _read_tool(raw: Mapping[str, Any]) -> Iterator[Tool]:
         yield _function(raw, raw)
         return
     yield Tool("", "", {}, raw, kind if isinstance(kind, str) else "")
+
+
+def _is_deferred(tool: Any) -> bool:
+    return isinstance(tool, Mapping) and tool.get("defer_loading") is True
 
 
 def _function(inner: Mapping[str, Any], raw: Mapping[str, Any]) -> Tool:

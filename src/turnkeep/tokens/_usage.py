@@ -92,6 +92,62 @@ class Usage:
         )
 
 
+def request_tokens(usage: Any) -> int | None:
+    """Tokens of the one request that was sent, as the provider read it.
+
+    Where a provider went several rounds by itself (server tools) its totals add them
+    up, and the first round alone was the request. Where it changed what was sent
+    (cleared, compacted, dropped reasoning) or put something of its own before it (a
+    previous response, a conversation), no figure tells, and the answer is `None`.
+
+    Args:
+        usage: As `Usage.read` takes it; a whole response tells more.
+
+    Raises:
+        FormatError: No token counts in it.
+    """
+    if isinstance(usage, Usage):
+        return usage.input_tokens
+    fields = _fields(usage)
+    if any(map(_says_something, map(fields.get, _CHANGED))):
+        return None
+    for key in _INSIDE:
+        if (inner := fields.get(key)) is not None:
+            fields = _fields(inner)
+            break
+    if any(map(_says_something, map(fields.get, _CHANGED))):
+        return None
+    rounds = fields.get("iterations")
+    if isinstance(rounds, (list, tuple)) and rounds:
+        told = [_fields(one) for one in rounds]
+        if any(one.get("type") == "compaction" for one in told):
+            return None
+        first = next((one for one in told if one.get("type") == "message"), None)
+        return None if first is None else Usage.read(first).input_tokens
+    own = {k: v for k, v in fields.items() if k not in _OF_SERVER_TOOLS}
+    return Usage.read(own).input_tokens
+
+
+_CHANGED: Final = (
+    "context_management",
+    "contextManagement",
+    "input_transformations",
+    "previous_response_id",
+    "conversation",
+)
+"""Fields of an answer that say that the model read something else than was sent."""
+
+_OF_SERVER_TOOLS: Final = ("toolUsePromptTokenCount", "tool_use_prompt_token_count")
+"""What Gemini's own tools put into the prompt, beside it."""
+
+
+def _says_something(value: Any) -> bool:
+    """Whether a field is more than empty: `{"applied_edits": []}` changed nothing."""
+    if value is None or isinstance(value, (bool, int, float, str, list, tuple)):
+        return bool(value)
+    return any(map(_says_something, _fields(value).values()))
+
+
 # Where a whole response, or a chunk of a stream, keeps its usage.
 _INSIDE: Final = ("usage", "usageMetadata", "usage_metadata")
 
