@@ -76,25 +76,27 @@ def test_content_that_is_none_is_refused(content: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("kind", "arguments", "named"),
     [
-        lambda: Text(5),
-        lambda: ToolCall(5, "f"),
-        lambda: ToolCall("c", None),
-        lambda: ToolResult(5, "x"),
-        lambda: ToolResult("c", "x", is_error=1),
-        lambda: ToolResult("c", "x", tool_name=5),
-        lambda: Thinking(b"x"),
-        lambda: Image(data=b"x"),
-        lambda: Image(number="1"),
-        lambda: Document(title=3),
+        (Text, (5,), {}),
+        (ToolCall, (5, "f"), {}),
+        (ToolCall, ("c", None), {}),
+        (ToolResult, (5, "x"), {}),
+        (ToolResult, ("c", "x"), {"is_error": 1}),
+        (ToolResult, ("c", "x"), {"tool_name": 5}),
+        (Thinking, (b"x",), {}),
+        (Image, (), {"data": b"x"}),
+        (Image, (), {"number": "1"}),
+        (Document, (), {"title": 3}),
     ],
     ids=range(10),
 )
-def test_blocks_refuse_wrong_types(make: Any) -> None:
+def test_blocks_refuse_wrong_types(
+    kind: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
     """Each names its field."""
     with pytest.raises(TypeError, match="must be"):
-        make()
+        kind(*arguments, **named)
 
 
 _VALUES = st.recursive(

@@ -18,15 +18,15 @@ def _typed(value: object) -> tuple[type, object]:
     return type(value), value
 
 
-def _is_text(_instance: object, attribute: Any, value: object) -> None:
+def _is_text(_instance: object, attribute: Any, value: Any) -> None:
     check_text(attribute.name, value)
 
 
-def _is_text_or_none(_instance: object, attribute: Any, value: object) -> None:
+def _is_text_or_none(_instance: object, attribute: Any, value: Any) -> None:
     check_text_or_none(attribute.name, value)
 
 
-def _is_whole_or_none(_instance: object, attribute: Any, value: object) -> None:
+def _is_whole_or_none(_instance: object, attribute: Any, value: Any) -> None:
     if value is not None:
         check_whole(attribute.name, value)
 
