@@ -226,7 +226,9 @@ class Writing(Core):
             self._load_rest()
             self._remove(range(len(self._ledger.messages)))
 
-    def replace_messages(self, messages: Iterable[Message | Mapping[str, Any]]) -> None:
+    def replace_messages(
+        self, messages: Iterable[Message | Mapping[str, Any]] | Mapping[str, Any]
+    ) -> None:
         """Put *messages* in place of the history: a list, or a whole request body.
 
         New ids go on behind the highest `msg-N` among them. Pins and pending results
