@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from turnkeep.errors import UnknownCallError
-from turnkeep.model import PENDING, Block, Message, marker_of, unmark
+from turnkeep.model import PENDING, Message, marker_of, unmark
 from turnkeep.stores import CallRecord, Change
 from turnkeep.turns import OpenCall
 
@@ -61,7 +61,7 @@ class Answering(Writing):
     def defer(
         self,
         call_id: str,
-        content: str | Sequence[Block] = "",
+        content: Any = "",
         *,
         expires_at: datetime | None = None,
         waits_for: dict[str, Any] | None = None,
@@ -73,7 +73,8 @@ class Answering(Writing):
             call_id:
                 The call.
             content:
-                What the model reads; a marker line in front says that it is not final.
+                What the model reads (text, blocks, or any JSON value); a marker line
+                in front says that it is not final.
             expires_at:
                 When `expire` closes the call with an error; with a time zone.
             waits_for:
@@ -93,7 +94,9 @@ class Answering(Writing):
 
         def make() -> Change:
             call = self._find(call_id, message_id)
-            said = self._desk.answer(call, text or self.stand_in_text, pending=True)
+            said = self._desk.answer(
+                call, self.stand_in_text if text == "" else text, pending=True
+            )
             record = self._desk.noted(call, **notes)
             return Change(self._rows([said]), calls=[record])
 
@@ -103,7 +106,7 @@ class Answering(Writing):
     def interim(
         self,
         call_id: str,
-        content: str | Sequence[Block],
+        content: Any,
         *,
         message_id: str | None = None,
     ) -> Message:
@@ -125,7 +128,7 @@ class Answering(Writing):
     def tool_result(
         self,
         call_id: str,
-        content: str | Sequence[Block],
+        content: Any,
         *,
         is_error: bool = False,
         message_id: str | None = None,
@@ -136,15 +139,16 @@ class Answering(Writing):
     def resolve(
         self,
         call_id: str,
-        content: str | Sequence[Block],
+        content: Any,
         *,
         is_error: bool = False,
         message_id: str | None = None,
     ) -> Message:
         """Append a call's final result, wherever the conversation is by now.
 
-        It belongs to the call's step and is placed there by every later window. The
-        first final answer wins.
+        *content* is text, blocks, or any JSON value: an object is sent as JSON. It
+        belongs to the call's step and is placed there by every later window. The first
+        final answer wins.
 
         Raises:
             UnknownCallError: There is no such call.
@@ -175,7 +179,7 @@ class Answering(Writing):
         call_id: str,
         message_id: str | None,
         state: CallState,
-        content: str | Sequence[Block],
+        content: Any,
         *,
         is_error: bool,
     ) -> Message:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -9,11 +9,11 @@ import attrs
 from turnkeep.errors import (
     AlreadyResolvedError,
     AmbiguousCallError,
-    NaiveTimestampError,
     UnknownCallError,
 )
 from turnkeep.index._ledger import Ledger
-from turnkeep.model import Block, Message, ToolCall
+from turnkeep.model import Message, ToolCall
+from turnkeep.model._checks import check_moment
 from turnkeep.stores import CallRecord
 from turnkeep.turns import ANSWERS, OpenCall
 
@@ -86,7 +86,7 @@ class CallDesk:
     def answer(
         self,
         call: OpenCall,
-        content: str | Sequence[Block],
+        content: Any,
         *,
         pending: bool = False,
         interim: bool = False,
@@ -166,8 +166,7 @@ class CallDesk:
         Raises:
             NaiveTimestampError: *now* has no time zone.
         """
-        if now.tzinfo is None:
-            raise NaiveTimestampError(now)
+        check_moment("now", now)
         places = self.book.due(now)
         by_place = {self.place(c): c for c in self.ledger.grouping.open_calls}
         return [by_place[place] for place in places if place in by_place]
@@ -217,8 +216,9 @@ def deadline(value: datetime | None) -> datetime | None:
     """*value*, if it has a time zone.
 
     Raises:
+        TypeError: It is no date and time.
         NaiveTimestampError: It has none.
     """
-    if value is not None and value.tzinfo is None:
-        raise NaiveTimestampError(value)
+    if value is not None:
+        check_moment("expires_at", value)
     return value

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
+
+import attrs
 
 from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Block, Message, PinScope, ToolCall, as_sent
+from turnkeep.model._checks import check_scope, quoted
 from turnkeep.stores import Change, Pin, Row
 
 from ._core import Core
 from ._editing import check_result, edited
+from ._taking import as_list, as_messages
+
+_EDITABLE: Final = frozenset(field.name for field in attrs.fields(Message))
 
 
 class Writing(Core):
@@ -35,14 +41,18 @@ class Writing(Core):
         """Append an answer of the model; returns it with its id."""
         return self.append(Message.assistant(content, tool_calls=tool_calls, **fields))
 
-    def append(self, message: Message, *, rebase: bool | None = None) -> Message:
+    def append(
+        self, message: Message | Mapping[str, Any], *, rebase: bool | None = None
+    ) -> Message:
         """Append *message*; returns it with its id and time stamp.
 
         Costs the message: it is counted once, here.
 
         Args:
             message:
-                What to append.
+                A `Message`, or a dict as the provider of the conversation's format has
+                it. One that holds results and words of the user becomes two messages;
+                the last one is returned.
             rebase:
                 Whether to append behind what other processes have written meanwhile,
                 instead of raising `ConflictError`. An id that was not given is then
@@ -50,25 +60,32 @@ class Writing(Core):
 
         Raises:
             DuplicateIdError: Its id is taken; nothing is changed.
+            FormatError: The dict is not what its format demands; nothing is changed.
             ConflictError: Another process wrote first. What it wrote is here now;
                 nothing of *message* is.
         """
         with self._lock:
+            if type(message) is not Message:
+                return self._append(as_messages(message, self.format), rebase)[-1]
             if self._link is None:
                 return self._append_here(message)
             return self._append([message], rebase)[0]
 
     def extend(
-        self, messages: Iterable[Message], *, rebase: bool | None = None
+        self,
+        messages: Iterable[Message | Mapping[str, Any]],
+        *,
+        rebase: bool | None = None,
     ) -> None:
-        """Append several messages, or none of them; *rebase* as for `append`.
+        """Append several messages, or none of them; what each may be as for `append`.
 
         Raises:
             DuplicateIdError: An id is taken or used twice; nothing is changed.
+            FormatError: One is malformed, with its path; nothing is changed.
             ConflictError: Another process wrote first.
         """
         with self._lock:
-            self._append(list(messages), rebase)
+            self._append(as_list(messages, self.format), rebase)
 
     def _append_here(self, message: Message) -> Message:
         """The same as `_append` where there is no store, without its records."""
@@ -128,7 +145,7 @@ class Writing(Core):
 
     # -- changing ---------------------------------------------------------------------
 
-    def edit(self, message_id: str, **changes: Any) -> Message:
+    def edit(self, message_id: str, *positional: Any, **changes: Any) -> Message:
         """Change a message (`content=`, `metadata=`, ...); returns the new one.
 
         Text as new content replaces what the message says: the content of its result,
@@ -139,6 +156,19 @@ class Writing(Core):
             UnknownMessageError: There is no such message.
             ValueError: The new content would cut calls from their results.
         """
+        if positional:
+            msg = (
+                f"edit() takes what changes by name, not {quoted(positional[0])}: "
+                "edit(message_id, content=...)"
+            )
+            raise TypeError(msg)
+        unknown = changes.keys() - _EDITABLE
+        if unknown:
+            msg = (
+                f"edit() knows no {min(unknown)!r}; a message has "
+                f"{', '.join(sorted(_EDITABLE))}"
+            )
+            raise TypeError(msg)
         if changes.get("id", message_id) != message_id:
             msg = "a message keeps its id; append a new one instead"
             raise ValueError(msg)
@@ -196,8 +226,10 @@ class Writing(Core):
             self._load_rest()
             self._remove(range(len(self._ledger.messages)))
 
-    def replace_messages(self, messages: Iterable[Message]) -> None:
-        """Put *messages* in place of the history, for example a restored one.
+    def replace_messages(
+        self, messages: Iterable[Message | Mapping[str, Any]] | Mapping[str, Any]
+    ) -> None:
+        """Put *messages* in place of the history: a list, or a whole request body.
 
         New ids go on behind the highest `msg-N` among them. Pins and pending results
         of the messages are taken over.
@@ -207,7 +239,7 @@ class Writing(Core):
         """
         with self._lock:
             self._load_rest()
-            batch = list(messages)
+            batch = as_list(messages, self.format)
             gone = tuple(self._ledger.index)
             rows = self._restored(batch)
             change = Change(rows, remove=gone, state=self._forgetting())
@@ -269,6 +301,7 @@ class Writing(Core):
         Raises:
             UnknownMessageError: There is no such message.
         """
+        check_scope(scope)
 
         def make() -> Change:
             self._at(message_id)

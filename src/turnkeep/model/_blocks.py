@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
+from ._checks import check_flag, check_text, check_text_or_none, check_whole, quoted
 from ._frozen import EMPTY, FrozenDict, freeze
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -17,6 +18,19 @@ def _typed(value: object) -> tuple[type, object]:
     return type(value), value
 
 
+def _is_text(_instance: object, attribute: Any, value: Any) -> None:
+    check_text(attribute.name, value)
+
+
+def _is_text_or_none(_instance: object, attribute: Any, value: Any) -> None:
+    check_text_or_none(attribute.name, value)
+
+
+def _is_whole_or_none(_instance: object, attribute: Any, value: Any) -> None:
+    if value is not None:
+        check_whole(attribute.name, value)
+
+
 def _extra() -> Any:
     return attrs.field(default=EMPTY, converter=freeze, repr=False, kw_only=True)
 
@@ -25,7 +39,7 @@ def _extra() -> Any:
 class Text:
     """Plain text."""
 
-    text: str
+    text: str = attrs.field(validator=_is_text)
     extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
     """Keys that the block's format carries and we do not interpret; every block has it.
 
@@ -44,15 +58,15 @@ class Json:
 class Image:
     """A picture: inline (base64), by address, or by a provider's file id."""
 
-    data: str | None = attrs.field(default=None, repr=False)
+    data: str | None = attrs.field(default=None, repr=False, validator=_is_text_or_none)
     """Base64, exactly as it came."""
-    media_type: str | None = None
-    url: str | None = None
-    file_id: str | None = None
-    detail: str | None = None
+    media_type: str | None = attrs.field(default=None, validator=_is_text_or_none)
+    url: str | None = attrs.field(default=None, validator=_is_text_or_none)
+    file_id: str | None = attrs.field(default=None, validator=_is_text_or_none)
+    detail: str | None = attrs.field(default=None, validator=_is_text_or_none)
     """How closely to look, in the provider's own words (`low`, `high`, `auto`)."""
-    number: int | None = None
-    """The number shown for it in a transcript, where a host numbers its images."""
+    number: int | None = attrs.field(default=None, validator=_is_whole_or_none)
+    """The number quoted for it in a transcript, where a host numbers its images."""
     extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
 
@@ -60,14 +74,14 @@ class Image:
 class Document:
     """A file: inline (base64 or text), by address, or by a provider's file id."""
 
-    data: str | None = attrs.field(default=None, repr=False)
+    data: str | None = attrs.field(default=None, repr=False, validator=_is_text_or_none)
     """Base64, exactly as it came."""
-    media_type: str | None = None
-    url: str | None = None
-    file_id: str | None = None
-    text: str | None = attrs.field(default=None, repr=False)
+    media_type: str | None = attrs.field(default=None, validator=_is_text_or_none)
+    url: str | None = attrs.field(default=None, validator=_is_text_or_none)
+    file_id: str | None = attrs.field(default=None, validator=_is_text_or_none)
+    text: str | None = attrs.field(default=None, repr=False, validator=_is_text_or_none)
     """The content of a plain-text document."""
-    title: str | None = None
+    title: str | None = attrs.field(default=None, validator=_is_text_or_none)
     extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
 
@@ -75,10 +89,12 @@ class Document:
 class Thinking:
     """Reasoning of the model. Never changed: providers check it byte for byte."""
 
-    text: str = ""
-    signature: str | None = attrs.field(default=None, repr=False)
+    text: str = attrs.field(default="", validator=_is_text)
+    signature: str | None = attrs.field(
+        default=None, repr=False, validator=_is_text_or_none
+    )
     """The provider's seal over it, exactly as it came."""
-    data: str | None = attrs.field(default=None, repr=False)
+    data: str | None = attrs.field(default=None, repr=False, validator=_is_text_or_none)
     """Encrypted or redacted reasoning, exactly as it came."""
     extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
 
@@ -121,6 +137,8 @@ class ToolCall:
         extra: Any = EMPTY,
     ) -> None:
         """See the class."""
+        check_text_or_none("id", id)
+        check_text("name", name)
         is_text = isinstance(arguments, str)
         self.__attrs_init__(
             id,
@@ -149,14 +167,60 @@ class ToolCall:
 
 
 def as_blocks(content: str | Sequence[Any] | Any) -> tuple[Any, ...]:
-    """Content given in short (text, one block, a sequence of both) as blocks."""
+    """Content given in short (text, one block, a sequence of both) as blocks.
+
+    Raises:
+        TypeError: It is anything else, with the place of what is wrong.
+    """
     if isinstance(content, str):
         return (Text(content),)
     if type(content) is tuple and _BLOCK_TYPES.issuperset(map(type, content)):
         return content
     if isinstance(content, BLOCK_TYPES):
         return (content,)
-    return tuple(Text(c) if isinstance(c, str) else c for c in content)
+    if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
+        msg = f"content must be text or blocks, not {quoted(content)}{_hint(content)}"
+        raise TypeError(msg)
+    blocks = tuple(Text(c) if isinstance(c, str) else c for c in content)
+    for nth, block in enumerate(blocks):
+        if not isinstance(block, BLOCK_TYPES):
+            msg = (
+                f"content[{nth}] must be text or a block such as Text or Image, not "
+                f"{quoted(block)}{_hint(block)}"
+            )
+            raise TypeError(msg)
+    return blocks
+
+
+def _hint(value: object) -> str:
+    """The way out for what people give instead of blocks."""
+    if isinstance(value, Mapping):
+        return "; append() takes a whole message as a dict"
+    if isinstance(value, (bytes, bytearray)):
+        return "; decode it first"
+    return ""
+
+
+def as_result(content: Any) -> tuple[Any, ...]:
+    """What a tool answered as blocks: text, blocks, or any JSON value.
+
+    A sequence of texts and blocks is read as such, any other value is sent as JSON.
+
+    >>> as_result({"temperature": 22})
+    (Json(value={'temperature': 22}),)
+
+    Raises:
+        UnfitValueError: It is neither; a `ValueError` with the path of what is wrong.
+    """
+    if isinstance(content, (str, *BLOCK_TYPES)):
+        return as_blocks(content)
+    if isinstance(content, (list, tuple)) and all(
+        isinstance(part, (str, *BLOCK_TYPES)) for part in content
+    ):
+        return as_blocks(content)
+    if isinstance(content, Iterator):
+        return as_blocks(content)
+    return (Json(content),)
 
 
 @attrs.frozen
@@ -168,12 +232,20 @@ class ToolResult:
     """
 
     tool_call_id: str | None
-    content: tuple[Block, ...] = attrs.field(default=(), converter=as_blocks)
+    content: tuple[Block, ...] = attrs.field(default=(), converter=as_result)
     is_error: bool = False
     pending: bool = False
     interim: bool = False
     tool_name: str | None = None
     extra: FrozenDict = _extra()  # noqa: RUF009 - makes an attrs field
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse fields of wrong types."""
+        check_text_or_none("tool_call_id", self.tool_call_id)
+        check_flag("is_error", self.is_error)
+        check_flag("pending", self.pending)
+        check_flag("interim", self.interim)
+        check_text_or_none("tool_name", self.tool_name)
 
     @property
     def final(self) -> bool:

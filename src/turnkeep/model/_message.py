@@ -7,9 +7,8 @@ from typing import Any, Literal, Self, TypeAlias
 
 import attrs
 
-from turnkeep.errors import NaiveTimestampError
-
 from ._blocks import Block, Text, ToolCall, ToolResult, as_blocks, join_text
+from ._checks import check_message
 from ._frozen import EMPTY, FrozenDict, freeze
 from ._slots import setter
 
@@ -32,11 +31,6 @@ class Role(StrEnum):
 def _role(value: Role | str) -> Role:
     # Most callers give a role itself, and looking it up costs more than the check.
     return value if type(value) is Role else Role(value)
-
-
-def _aware(_instance: object, _attribute: object, value: datetime | None) -> None:
-    if value is not None and value.tzinfo is None:
-        raise NaiveTimestampError(value)
 
 
 @attrs.frozen
@@ -77,14 +71,14 @@ class Message:
 
     Raises:
         NaiveTimestampError: The time stamp has no zone.
+        TypeError: A field is of a wrong type.
+        ValueError: A field is out of range.
     """
 
     role: Role = attrs.field(converter=_role)
     content: tuple[Block, ...] = attrs.field(default=(), converter=as_blocks)
     id: str | None = attrs.field(default=None, kw_only=True)
-    timestamp: datetime | None = attrs.field(
-        default=None, kw_only=True, validator=_aware
-    )
+    timestamp: datetime | None = attrs.field(default=None, kw_only=True)
     token_count: int | None = attrs.field(default=None, kw_only=True)
     pinned: bool = attrs.field(default=False, kw_only=True)
     pin_scope: PinScope = attrs.field(default="turn", kw_only=True)
@@ -95,6 +89,10 @@ class Message:
         default=EMPTY, converter=freeze, kw_only=True, repr=False
     )
     layout: str | None = attrs.field(default=None, kw_only=True, repr=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what no store could keep; loaders, which have checked, skip this."""
+        check_message(self)
 
     @classmethod
     def system(cls, content: str | Sequence[Block], **fields: Any) -> Self:
@@ -127,7 +125,7 @@ class Message:
     def tool_result(
         cls,
         tool_call_id: str | None,
-        content: str | Sequence[Block] = "",
+        content: Any = "",
         *,
         is_error: bool = False,
         pending: bool = False,
@@ -135,7 +133,17 @@ class Message:
         tool_name: str | None = None,
         **fields: Any,
     ) -> Self:
-        """The answer to the call *tool_call_id*; *fields* as on the class."""
+        """The answer to the call *tool_call_id*; *fields* as on the class.
+
+        Args:
+            tool_call_id: The call; `None` where the format has no ids.
+            content: Text, blocks, or any JSON value: an object is sent as JSON.
+            is_error: Whether the tool failed.
+            pending: Whether it only stands in for an answer to come.
+            interim: Whether it is an answer, but not the last.
+            tool_name: The tool, for formats that link by name.
+            **fields: As on the class.
+        """
         result = ToolResult(
             tool_call_id,
             content,
