@@ -10,10 +10,10 @@ import attrs
 
 from turnkeep.errors import ConflictError, CorruptStoreError
 from turnkeep.model import freeze
-from turnkeep.serial import dumps
 
 from ._base import MakeChange
-from ._codec import check_size, fields_of, now, stamp
+from ._checks import check_change, check_state, checked_body
+from ._codec import now, stamp
 from ._jsonl_folder import LogFolder
 from ._jsonl_log import Log, record_of, whole
 from ._jsonl_replica import Replica
@@ -27,9 +27,9 @@ from ._values import (
     Info,
     Row,
     Snapshot,
-    check_names,
     checked_id,
     checked_limit,
+    checked_text,
     is_id,
     unknown,
 )
@@ -189,6 +189,7 @@ class JsonlStore(LogFolder):
     ) -> tuple[Info, ...]:
         """See `Store.conversations`; costs all that are not in memory."""
         most = None if limit is None else checked_limit(limit)
+        checked_text(contains, "contains")
         with self._entered():
             found = [_info(log) for log in self._every() if contains in log.replica.id]
         found.sort(key=lambda info: info.id)
@@ -200,7 +201,8 @@ class JsonlStore(LogFolder):
     ) -> tuple[Hit, ...]:
         """See `Store.search`; there is no index: costs everything that is searched."""
         limit = checked_limit(limit)
-        wanted = set(split(query)) if limit else set()
+        words = split(checked_text(query, "what is searched for"))
+        wanted = set(words) if limit else set()
         hits: list[Hit] = []
         with self._entered():
             if conversation_id is not None:
@@ -281,6 +283,6 @@ def _info(log: Log) -> Info:
 
 
 def _check_kept(change: Change) -> None:
-    check_names(change)
+    check_change(change)
     for row in (*change.append, *change.replace):
-        check_size(row.message.id, len(dumps(fields_of(row.message))))
+        checked_body(row.message)

@@ -16,7 +16,8 @@ from turnkeep.errors import (
 )
 from turnkeep.serial import structure, unstructure
 
-from ._codec import fields_of, load_fields, merged, stamp
+from ._checks import fields_of
+from ._codec import load_fields, merged, stamp
 from ._jsonl_lines import Line, Torn, scan
 from ._jsonl_replica import Replica
 from ._values import (

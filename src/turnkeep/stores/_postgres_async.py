@@ -195,7 +195,8 @@ class AsyncPostgresStore:
 
     async def compact(self, conversation_id: str) -> None:
         """See `Store.compact`."""
-        return await self._write(_sql_read.compact(self._dialect, conversation_id))
+        made = _sql_read.compact(self._dialect, conversation_id)
+        self._heads.keep(await self._write(made))
 
     async def read(self, conversation_id: str) -> Snapshot:
         """See `Store.read`."""

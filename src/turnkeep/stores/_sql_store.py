@@ -82,7 +82,8 @@ class SqlStore(Closing):
 
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`."""
-        return self._write(_sql_read.compact(self._dialect, conversation_id))
+        made = _sql_read.compact(self._dialect, conversation_id)
+        self._heads.keep(self._write(made))
 
     def read(self, conversation_id: str) -> Snapshot:
         """See `Store.read`."""

@@ -31,6 +31,9 @@ class RawRow(NamedTuple):
     tokens: int
     counter: str | None
     body: str
+    version: int = 0
+    """The version that brought it."""
+    crc: int = 0
 
     @property
     def size(self) -> int:
