@@ -32,7 +32,7 @@ from turnkeep.stores import (
     Store,
 )
 
-DAMAGES = int(os.environ.get("TURNKEEP_DAMAGES", "150"))
+DAMAGES = int(os.environ.get("TURNKEEP_DAMAGES", "70"))
 """How many files are damaged for each kind of store and of damage."""
 
 WORDS = ("orion", "täglich", "text", "wörter", "first")
@@ -154,3 +154,53 @@ def test_damaged_files_of_sqlite(
     wrong = {trial: how for trial, how in found.items() if "unnoticed" in how}
     assert wrong == {}
     assert "noticed" in found.values()
+
+
+@pytest.mark.parametrize("damage", BYTES)
+def test_damaged_logs(damage: Callable[[bytearray, Random], None]) -> None:
+    """Of a log only the end may be cut off: that is what a crash does, and is told."""
+    with quick_folder() as folder:
+        where = folder / "logs"
+        with JsonlStore(where) as store:
+            fill(store)
+            before = shown(store)
+            path = store.path("two")
+        sound = path.read_bytes()
+        found = {}
+        for trial in range(DAMAGES):
+            data = bytearray(sound)
+            damage(data, Random(trial))
+            path.write_bytes(data)
+            found[trial] = judge(lambda: JsonlStore(where), before)
+        if damage is overwrite:  # garbage up to the very end is what crashes leave
+            found.pop(62)
+        if damage is cut:
+            breaks = {n + 1 for n, byte in enumerate(sound) if byte == ord("\n")}
+            found = {
+                trial: how
+                for trial, how in found.items()
+                if Random(trial).randrange(1, len(sound)) not in breaks
+            }
+    allowed = {"noticed", "harmless"} | ({"recovered"} if damage is cut else set())
+    assert {t: how for t, how in found.items() if how not in allowed} == {}
+
+
+def test_every_line_of_a_log_stands_where_it_was_written() -> None:
+    """One that is moved, repeated or taken out is noticed, settings included."""
+    with quick_folder() as folder:
+        with JsonlStore(folder) as store:
+            fill(store)
+            for nth in range(4):
+                store.put_state("two", {"n": nth})
+            store.write("two", Change(), expected=7)
+            before = shown(store)
+            path = store.path("two")
+        lines = path.read_bytes().splitlines(keepends=True)
+        for nth in range(1, len(lines) - 1):
+            for other in (
+                [*lines[:nth], *lines[nth + 1 :]],
+                [*lines[:nth], lines[nth], *lines[nth:]],
+                [*lines[:nth], lines[nth + 1], lines[nth], *lines[nth + 2 :]],
+            ):
+                path.write_bytes(b"".join(other))
+                assert judge(lambda: JsonlStore(folder), before) == "noticed"

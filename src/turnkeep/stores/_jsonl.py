@@ -13,7 +13,7 @@ from turnkeep.model import freeze
 
 from ._base import MakeChange
 from ._checks import check_change, check_state, checked_body
-from ._codec import now, stamp
+from ._codec import merged, now, stamp
 from ._jsonl_folder import LogFolder
 from ._jsonl_log import Log, record_of, whole
 from ._jsonl_replica import Replica
@@ -98,7 +98,9 @@ class JsonlStore(LogFolder):
     def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
         """See `Store.put_state`."""
         with self._writing(conversation_id) as (log, handle):
-            record = {"state": freeze(state), "at": stamp(now())}
+            change = freeze(state)
+            check_state(merged(log.replica.state, change))
+            record = {"state": change, "at": stamp(now())}
             self._append(log, handle, record)
             log.catch_up()
 

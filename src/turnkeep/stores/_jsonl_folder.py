@@ -17,7 +17,7 @@ from turnkeep.errors import CorruptStoreError
 
 from ._closing import Closing
 from ._forks import Guard, keep
-from ._jsonl_lines import recovery, seal, unseal
+from ._jsonl_lines import going_on, recovery, seal, unseal
 from ._jsonl_log import Log
 from ._values import is_id, unknown
 
@@ -74,7 +74,7 @@ class LogFolder(Closing):
         if not is_id(conversation_id):
             raise unknown(conversation_id)
         log = self._logs.pop(conversation_id, None)
-        if log is not None and not log.is_current():
+        if log is not None and not (log.sound and log.is_current()):
             log.file.close()
             log = None
         try:
@@ -124,8 +124,11 @@ class LogFolder(Closing):
             OSError: The disk is full or broken; what was written of it is taken back.
         """
         size = os.fstat(handle).st_size
-        head = recovery(log.end, size) if size > log.end else b""
-        data = memoryview(head + seal(record))
+        head, before = b"", log.crc
+        if size > log.end:
+            head, crc = recovery(log.end, size, before)
+            before = going_on(before, crc)
+        data = memoryview(head + seal(record, before)[0])
         try:
             written = 0
             while written < len(data):
@@ -150,8 +153,10 @@ class LogFolder(Closing):
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=".new-", suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
-                for line in lines:
-                    file.write(seal(line))
+                crc = 0
+                for record in lines:
+                    line, crc = seal(record, crc)
+                    file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
             place(name, path)
@@ -170,11 +175,11 @@ class LogFolder(Closing):
         for path in self._files():
             with suppress(FileNotFoundError):  # deleted meanwhile
                 with path.open("rb") as file:
-                    first = unseal(file.readline()[:-1])
-                if first is None or not isinstance(first.get("id"), str):
+                    first = unseal(file.readline()[:-1], 0)
+                if first is None or not isinstance(first[0].get("id"), str):
                     reason = f"{path}: the first line is damaged"
                     raise CorruptStoreError(reason, line=1)
-                yield self._log(first["id"])
+                yield self._log(first[0]["id"])
 
     # -- closing ----------------------------------------------------------------
 

@@ -28,8 +28,8 @@ from ._values import (
     Row,
 )
 
-VERSION: Final = 1
-"""Version of the log, in its first line."""
+VERSION: Final = 2
+"""Version of the log, in its first line: since 2, checksums go on from line to line."""
 
 KEY: Final = "turnkeep-log"
 
@@ -51,6 +51,10 @@ class Log:
         self.file = path.open("rb")
         self.end = 0
         self.lines = 0
+        self.crc = 0
+        """The checksum that the next line goes on from."""
+        self.sound = True
+        """Whether what is in memory was read to the end: no signal came between."""
         self.passed: list[Damage] = []
         """Unfinished writes that later ones have passed over."""
         self.torn: Damage | None = None
@@ -92,11 +96,20 @@ class Log:
         if size == self.end:
             self.torn = None
             return
+        if size < self.end:
+            reason = f"{self.path}: {self.end - size} bytes at its end are gone"
+            raise CorruptStoreError(reason)
+        self.sound = False
+        self._read_on()
+        self.sound = True
+
+    def _read_on(self) -> None:
         self.file.seek(self.end)
         data = self.file.read()
         stop = self.end + len(data)
         self.torn = None
-        for item in scan(data, self.end, self.lines + 1, self.path):
+        start = (self.end, self.lines + 1, self.path, self.crc)
+        for item in scan(data, *start, lambda record: record.get(KEY) != 1):
             where = f"{self.path}, line {item.number}"
             if isinstance(item, Torn):
                 reason = f"{item.end - item.start} bytes of an unfinished write"
@@ -114,13 +127,13 @@ class Log:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 reason = f"{where} is no record of ours ({error!r})"
                 raise CorruptStoreError(reason, line=item.number) from None
-            self.end, self.lines = item.end, item.number
+            self.end, self.lines, self.crc = item.end, item.number, item.crc
 
     def _replay(self, line: Line) -> None:
         record, replica = line.record, self.replica
         if line.number == 1:
             version = record.get(KEY)
-            if version != VERSION:
+            if version not in range(1, VERSION + 1):
                 reason = f"not a log that this turnkeep reads: {KEY} is {version!r}"
                 raise FormatError(reason, f"$.{KEY}")
             replica.id = record["id"]

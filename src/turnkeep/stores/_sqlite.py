@@ -100,10 +100,14 @@ class SqliteStore(SqlStore):
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
         with self._told:
-            if self.read_only or not os.access(self.path, os.W_OK):
-                self._connection = self._opened_to_read()
-            else:
-                self._connection = self._prepared(self._opened())
+            try:
+                if self.read_only or not os.access(self.path, os.W_OK):
+                    self._connection = self._opened_to_read()
+                else:
+                    self._connection = self._prepared(self._opened())
+            except UnicodeDecodeError as error:
+                # SQLite's own error, which quotes what is damaged.
+                raise CorruptStoreError(f"{self.path}: {error}") from error
         return self._connection
 
     def _opened(self, query: str = "") -> sqlite3.Connection:
@@ -357,3 +361,6 @@ def _drive(cursor: sqlite3.Cursor, operation: Generator[Query, Rows, T]) -> T:
                 if _UNREADABLE not in str(error):
                     raise
                 rows = _leniently(cursor, query)
+            except UnicodeDecodeError as error:
+                # SQLite's own error, which quotes what is damaged.
+                raise sqlite3.DatabaseError(str(error)) from error

@@ -172,8 +172,10 @@ def integrity(connection: sqlite3.Connection) -> Iterator[Damage]:
     for sql, judge in checks:
         try:
             rows = connection.execute(sql).fetchall()
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # An error may quote what is damaged, and be no UTF-8 for that.
+            code = getattr(error, "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_READONLY:
                 yield Damage(None, "database", f"{sql}: {error}")
             continue
         for row in rows:
