@@ -73,19 +73,24 @@ class JsonlStore(LogFolder):
 
     def write(self, conversation_id: str, change: Change, *, expected: int) -> int:
         """See `Store.write`."""
-        with self._writing(conversation_id) as (log, handle):
-            if log.replica.version != expected:
+
+        def work(log: Log, handle: int) -> int:
+            actual = log.replica.version
+            if actual != expected:
                 changed = log.replica.changed_ids(expected)
-                raise ConflictError(
-                    conversation_id, expected, log.replica.version, changed
-                )
+                raise ConflictError(conversation_id, expected, actual, changed)
             return self._commit(log, handle, change)
+
+        return self._write(conversation_id, work)
 
     def update(self, conversation_id: str, make: MakeChange, *, since: int) -> Delta:
         """See `Store.update`."""
-        with self._writing(conversation_id) as (log, handle):
+
+        def work(log: Log, handle: int) -> Delta:
             change = make(log.replica.since(since))
             return Delta(self._commit(log, handle, change), log.replica.serial, change)
+
+        return self._write(conversation_id, work)
 
     def _commit(self, log: Log, handle: int, change: Change) -> int:
         log.replica.validate(change)
@@ -97,12 +102,15 @@ class JsonlStore(LogFolder):
 
     def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
         """See `Store.put_state`."""
-        with self._writing(conversation_id) as (log, handle):
+
+        def work(log: Log, handle: int) -> None:
             change = freeze(state)
             check_state(merged(log.replica.state, change))
             record = {"state": change, "at": stamp(now())}
             self._append(log, handle, record)
             log.catch_up()
+
+        self._write(conversation_id, work)
 
     def delete(self, conversation_id: str) -> bool:
         """See `Store.delete`."""
@@ -120,9 +128,12 @@ class JsonlStore(LogFolder):
 
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`: a new file takes the place of the old one."""
-        with self._writing(conversation_id) as (log, _):
+
+        def work(log: Log, _handle: int) -> None:
             lines = whole(log.replica, floor=log.replica.version)
             self._make(log.path, lines, os.replace)
+
+        self._write(conversation_id, work)
 
     # -- reading ----------------------------------------------------------------
 

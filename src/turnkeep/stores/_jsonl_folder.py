@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from turnkeep.errors import CorruptStoreError
 
@@ -20,6 +19,8 @@ from ._forks import Guard, keep
 from ._jsonl_lines import going_on, recovery, seal, unseal
 from ._jsonl_log import Log
 from ._values import is_id, unknown
+
+T = TypeVar("T")
 
 _KEPT: Final = 16
 """Logs that a folder keeps in memory."""
@@ -45,13 +46,16 @@ class LogFolder(Closing):
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()
         return self.folder / f"{digest[:40]}.jsonl"
 
-    @contextmanager
-    def _entered(self) -> Iterator[None]:
-        with self._guard.lock:
-            if self._closed:
-                msg = f"{self!r} is closed"
-                raise ValueError(msg)
-            yield
+    def _entered(self) -> AbstractContextManager[object]:
+        """The lock, to be held while something is done.
+
+        The lock itself, and no generator around it: a signal whose handler raises
+        would leave one suspended, with the lock held for as long as its traceback is.
+        """
+        if self._closed:
+            msg = f"{self!r} is closed"
+            raise ValueError(msg)
+        return self._guard.lock
 
     def _pause(self) -> bool:
         return True
@@ -98,9 +102,11 @@ class LogFolder(Closing):
             self._logs.popitem(last=False)[1].file.close()
         return log
 
-    @contextmanager
-    def _writing(self, conversation_id: str) -> Iterator[tuple[Log, int]]:
-        """Hold off every other writer; gives the log and a handle to append to."""
+    def _write(self, conversation_id: str, work: Callable[[Log, int], T]) -> T:
+        """Hold off every other writer, and do *work*.
+
+        It is given the log and a handle to append to.
+        """
         with self._entered():
             while True:
                 log = self._log(conversation_id)
@@ -110,8 +116,7 @@ class LogFolder(Closing):
                     # Compaction may have put another file in its place meanwhile.
                     if log.is_current():
                         log.catch_up()
-                        yield log, handle
-                        return
+                        return work(log, handle)
                 finally:
                     # A child that was forked meanwhile has the handle, too.
                     fcntl.flock(handle, fcntl.LOCK_UN)
@@ -137,9 +142,11 @@ class LogFolder(Closing):
         except OSError as error:
             with suppress(OSError):  # the next writer passes over what is left
                 os.ftruncate(handle, size)
+            if error.errno is None:  # a signal's handler raised it
+                raise
             raise OSError(
-                error.errno or errno.EIO,
-                f"{os.strerror(error.errno or errno.EIO)}; nothing was written",
+                error.errno,
+                f"{os.strerror(error.errno)}; nothing was written",
                 str(log.path),
             ) from error
 

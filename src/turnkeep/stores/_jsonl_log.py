@@ -78,12 +78,14 @@ class Log:
         return (*self.passed, *([self.torn] if self.torn else []))
 
     def is_current(self) -> bool:
-        """Whether the path still names the file that was read."""
+        """Whether the path still names the file that was read, with all of it."""
         try:
             there = self.path.stat()
         except FileNotFoundError:
             return False
         mine = os.fstat(self.file.fileno())
+        if there.st_size < self.end:
+            return False  # a writer took back what was not acknowledged
         return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
     def catch_up(self) -> None:
@@ -96,9 +98,6 @@ class Log:
         if size == self.end:
             self.torn = None
             return
-        if size < self.end:
-            reason = f"{self.path}: {self.end - size} bytes at its end are gone"
-            raise CorruptStoreError(reason)
         self.sound = False
         self._read_on()
         self.sound = True

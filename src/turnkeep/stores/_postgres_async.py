@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Generator, Iterable
 from datetime import datetime
@@ -22,6 +23,7 @@ from ._postgres_sql import (
     is_amid,
     migrate,
     path_to,
+    read_leniently,
     told,
     translated,
     untaken,
@@ -96,8 +98,13 @@ class AsyncPostgresStore:
         )
         await pool.open()
         store = cls(pool, schema)
-        # Whoever died may have left some.
-        await store._write(settle(store._dialect))
+        try:
+            # Whoever died may have left some.
+            await store._write(settle(store._dialect))
+        except OSError as error:
+            if error.errno != errno.EROFS:  # what only reads leaves it to others
+                await store.close()
+                raise
         return store
 
     def __repr__(self) -> str:
@@ -295,7 +302,12 @@ async def _adrive(
         rows = []
         if query.many:
             await cursor.executemany(translated(query), query.values)
-        else:
-            await cursor.execute(translated(query), query.values)
-            if cursor.description:
+            continue
+        await cursor.execute(translated(query), query.values)
+        if cursor.description:
+            try:
                 rows = await cursor.fetchall()
+            except UnicodeDecodeError:
+                again = read_leniently(cursor.connection.cursor())
+                await again.execute(translated(query), query.values)
+                rows = await again.fetchall()

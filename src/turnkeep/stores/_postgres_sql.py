@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg_pool import PoolClosed, PoolTimeout
 
@@ -15,6 +17,7 @@ from turnkeep.errors import CorruptStoreError
 
 from ._sql import APPEND, ROW, SEARCH_ROW, Append, Query, Rows
 from ._sql_migrate import seal_everything
+from ._sql_seals import LENIENT
 
 SCHEMA: Final = 3
 """Version of the tables, kept in the table `turnkeep`."""
@@ -204,6 +207,12 @@ def migrate(schema: str) -> Generator[tuple[Any, Sequence[Any]], Rows, None]:
     Raises:
         CorruptStoreError: A newer turnkeep made them.
     """
+    # Most of the time everything is there, and a server that only reads can say so.
+    [(known,)] = yield "SELECT to_regclass('turnkeep')::text", ()
+    if known is not None:
+        found = yield "SELECT version FROM turnkeep", ()
+        if found and found[0][0] == SCHEMA:
+            return
     yield "SELECT pg_advisory_xact_lock(%s)", (_LOCK,)
     yield sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)), ()
     yield "CREATE TABLE IF NOT EXISTS turnkeep (version INTEGER NOT NULL)", ()
@@ -249,12 +258,32 @@ def told(error: psycopg.Error) -> Exception:
             return OSError(errno.ENOSPC, f"the server's disk is full: {error}")
         case psycopg.errors.ReadOnlySqlTransaction():
             return OSError(errno.EROFS, f"the server is read-only: {error}")
+        case psycopg.errors.InsufficientPrivilege():
+            return PermissionError(errno.EACCES, f"the server refuses: {error}")
         case psycopg.errors.DataCorrupted() | psycopg.errors.IndexCorrupted():
-            return CorruptStoreError(str(error))
-        case psycopg.OperationalError():
+            return CorruptStoreError(f"PostgreSQL: {error}")
+        case psycopg.OperationalError() | psycopg.InterfaceError():
             return ConnectionError(f"PostgreSQL: {error}")
         case _:
-            return error
+            # Our statements fit our tables: where one does not, these are others now.
+            return CorruptStoreError(f"PostgreSQL: {error}")
+
+
+class _Lenient(Loader):
+    """Text that is no UTF-8 all the same: whoever looks at it says where it stands."""
+
+    def load(self, data: Buffer) -> str:
+        """The text; what cannot be read becomes lone surrogates."""
+        return bytes(data).decode("utf-8", LENIENT)
+
+
+_Cursor = TypeVar("_Cursor", psycopg.Cursor[Any], psycopg.AsyncCursor[Any])
+
+
+def read_leniently(cursor: _Cursor) -> _Cursor:
+    """*cursor*, which from now on reads text that psycopg refuses."""
+    cursor.adapters.register_loader("text", _Lenient)
+    return cursor
 
 
 def is_amid(connection: psycopg.BaseConnection[Any]) -> bool:
