@@ -117,9 +117,7 @@ class JsonlStore(LogFolder):
         if not is_id(conversation_id):
             return False
         with self._entered():
-            log = self._logs.pop(conversation_id, None)
-            if log is not None:
-                log.file.close()
+            self._drop(conversation_id)
             try:
                 self.path(conversation_id).unlink()
             except FileNotFoundError:

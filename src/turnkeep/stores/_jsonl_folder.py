@@ -77,30 +77,32 @@ class LogFolder(Closing):
         """
         if not is_id(conversation_id):
             raise unknown(conversation_id)
-        log = self._logs.pop(conversation_id, None)
+        log = self._logs.get(conversation_id)
         if log is not None and not (log.sound and log.is_current()):
-            log.file.close()
+            self._drop(conversation_id)
             log = None
         try:
             if log is None:
-                log = Log(self.path(conversation_id))
+                log = self._logs[conversation_id] = Log(self.path(conversation_id))
             else:
                 log.catch_up()
         except FileNotFoundError:
             raise unknown(conversation_id) from None
-        except BaseException:
-            if log is not None:
-                log.file.close()
-            raise
         if log.replica.id != conversation_id:
-            log.file.close()
+            self._drop(conversation_id)
             held = log.replica.id
             reason = f"{log.path} holds conversation {held!r}, not {conversation_id!r}"
             raise CorruptStoreError(reason, line=1)
-        self._logs[conversation_id] = log
+        self._logs.move_to_end(conversation_id)
         while len(self._logs) > _KEPT:
             self._logs.popitem(last=False)[1].file.close()
         return log
+
+    def _drop(self, conversation_id: str) -> None:
+        """Keep a log no longer."""
+        log = self._logs.pop(conversation_id, None)
+        if log is not None:
+            log.file.close()
 
     def _write(self, conversation_id: str, work: Callable[[Log, int], T]) -> T:
         """Hold off every other writer, and do *work*.

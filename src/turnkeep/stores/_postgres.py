@@ -173,15 +173,15 @@ class PostgresStore(SqlStore):
         try:
             connection = self._take(pool)
             return work(connection)
-        except psycopg.Error as error:
+        except (psycopg.Error, AssertionError) as error:
             if connection is not None and is_amid(connection):
                 # Perhaps what psycopg says of being left in the middle of its work.
-                came = error.__context__
-                while came is not outer and isinstance(came, psycopg.Error):
-                    came = came.__context__
-                if came is not None and came is not outer:
+                came = _before(error, outer)
+                if came is not None:
                     raise came from None
-            raise told(error) from error
+            if isinstance(error, psycopg.Error):
+                raise told(error) from error
+            raise
         except BaseException as error:
             if connection is None and isinstance(error.__cause__, psycopg.Error):
                 given = True  # the pool itself refused
@@ -248,6 +248,19 @@ def _answer_all(connection: psycopg.Connection[Any], schema: str) -> None:
             return
         cursor = connection.execute(statement, values or None)
         rows = cursor.fetchall() if cursor.description else []
+
+
+def _before(
+    error: BaseException, outer: BaseException | None
+) -> BaseException | None:
+    """What was raised when psycopg, on its way out, raised *error*.
+
+    *outer* is what its caller was dealing with already.
+    """
+    came = error.__context__
+    while came is not outer and isinstance(came, (psycopg.Error, AssertionError)):
+        came = came.__context__
+    return None if came is outer else came
 
 
 def _finish(
