@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -15,11 +14,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.stores.keeping import QUICK, demand_postgres, quick_folder, schema
+from tests.stores.keeping import QUICK, quick_folder, schema
 from turnkeep import Message, ToolCall
 from turnkeep.errors import (
     CorruptStoreError,
-    TurnkeepError,
     UnknownConversationError,
 )
 from turnkeep.stores import (
@@ -171,9 +169,9 @@ def test_damaged_logs(damage: Callable[[bytearray, Random], None]) -> None:
             data = bytearray(sound)
             damage(data, Random(trial))
             path.write_bytes(data)
-            found[trial] = judge(lambda: JsonlStore(where), before)
-        if damage is overwrite:  # garbage up to the very end is what crashes leave
-            found.pop(62)
+            if damage is not overwrite or data.endswith(b"\n"):
+                # Garbage up to the very end is what crashes leave.
+                found[trial] = judge(lambda: JsonlStore(where), before)
         if damage is cut:
             breaks = {n + 1 for n, byte in enumerate(sound) if byte == ord("\n")}
             found = {
@@ -204,3 +202,139 @@ def test_every_line_of_a_log_stands_where_it_was_written() -> None:
             ):
                 path.write_bytes(b"".join(other))
                 assert judge(lambda: JsonlStore(folder), before) == "noticed"
+
+
+ROWS = [
+    ("conversations", "id", "'onf'"),
+    ("conversations", "version", "version + 1"),
+    ("conversations", "floor", "1"),
+    ("conversations", "serial", "serial + 1"),
+    ("conversations", "next_seq", "next_seq + 1"),
+    ("conversations", "messages", "messages - 1"),
+    ("conversations", "tokens", "tokens + 1"),
+    ("conversations", "created_at", "'x'"),
+    ("conversations", "updated_at", "updated_at || 'x'"),
+    ("conversations", "progress", "'[1,1,1,1,[]]'"),
+    ("conversations", "progress", "'\"'"),
+    ("conversations", "crc", "crc - 1"),
+    ("states", "body", "replace(body, 'y', 'z')"),
+    ("states", "body", "'{}'"),
+    ("states", "crc", "crc - 1"),
+    ("messages", "id", "id || 'x'"),
+    ("messages", "kind", "kind + 1"),
+    ("messages", "step", "step + 1"),
+    ("messages", "turn", "turn + 1"),
+    ("messages", "pin", "'turn'"),
+    ("messages", "pin", "'x'"),
+    ("messages", "tokens", "tokens + 1"),
+    ("messages", "counter", "'d'"),
+    ("messages", "counter", "NULL"),
+    ("messages", "body", "replace(body, 'text', 'tuxt')"),
+    ("messages", "body", "replace(body, 'system', 'user')"),
+    ("messages", "body", "body || ' '"),
+    ("messages", "body", "''"),
+    ("messages", "version", "version + 1"),
+    ("messages", "crc", "crc + 1"),
+    ("calls", "body", "replace(body, 'eve', 'bob')"),
+    ("calls", "state", "'resolved'"),
+    ("calls", "expires_at", "'2026'"),
+    ("calls", "position", "position + 1"),
+    ("calls", "version", "version + 1"),
+    ("changes", "removed", "1 - removed"),
+    ("changes", "version", "version + 1"),
+    ("changes", "message_id", "message_id || 'x'"),
+]
+"""Table, column, and what is put there."""
+
+
+@pytest.mark.parametrize(("table", "column", "value"), ROWS)
+@pytest.mark.parametrize(
+    "kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def test_changed_rows(kind: str, table: str, column: str, value: str) -> None:
+    """Each is noticed where it is checked, and where it is read if it shows there."""
+    with quick_folder() as folder, rows_of(kind, folder) as (open_it, execute):
+        with open_it() as store:
+            fill(store)
+            before = shown(store)
+            one = "conversation"
+            if table == "conversations":
+                one = "n"
+            execute(f"UPDATE {table} SET {column} = {value} WHERE {one} = 2")  # noqa: S608
+            found = store.check()
+            assert found
+            assert not any(damage.recovered for damage in found)
+            assert {damage.conversation for damage in found} <= {"two", "onf", None}
+            after = before
+            try:
+                after = shown(store)
+            except (CorruptStoreError, UnknownConversationError):
+                return
+        assert after == before
+
+
+@contextmanager
+def rows_of(
+    kind: str, folder: Path
+) -> Iterator[tuple[Callable[[], Store], Callable[[str], object]]]:
+    """An empty store in a database, and a way to change rows behind its back."""
+    if kind == "sqlite":
+        path = folder / "chats.db"
+        SqliteStore(path).close()
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            yield lambda: SqliteStore(path), connection.execute
+        return
+    name = schema()
+    with psycopg.connect(QUICK, autocommit=True) as admin:
+        admin.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(name)))
+        admin.execute("ALTER SEQUENCE conversations_n_seq RESTART")
+        yield (
+            lambda: PostgresStore(QUICK, schema=name, connections=1),
+            lambda statement: admin.execute(statement.encode()),
+        )
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("messages", "body"),
+        ("messages", "counter"),
+        ("messages", "id"),
+        ("states", "body"),
+        ("calls", "body"),
+        ("conversations", "progress"),
+        ("conversations", "updated_at"),
+    ],
+)
+@pytest.mark.parametrize(
+    "kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def test_what_is_no_utf8(kind: str, table: str, column: str) -> None:
+    """It is told with its place: by reading, by a search, by a check."""
+    with quick_folder() as folder, rows_of(kind, folder) as (open_it, execute):
+        with open_it() as store:
+            fill(store)
+            where = "n = 2" if table == "conversations" else "conversation = 2"
+            if table == "messages":
+                where += " AND seq = 1"
+            bad = f"x'7b{'61' * 10}ff22'"
+            if kind == "sqlite":
+                value = f"CAST({bad} AS TEXT)"
+            else:
+                # A server takes no such text; a cast that only renames the type does.
+                execute("CREATE CAST (bytea AS text) WITHOUT FUNCTION")
+                value = rf"'\x7b{'61' * 10}ff22'::bytea::text"
+            try:
+                execute(f"UPDATE {table} SET {column} = {value} WHERE {where}")  # noqa: S608
+            finally:
+                if kind == "postgres":
+                    execute("DROP CAST (bytea AS text)")
+            assert store.check()
+            assert [d for d in store.check("two") if d.conversation == "two"]
+            with pytest.raises(CorruptStoreError, match="'two'"):
+                store.read("two")
+            if table == "messages" and column == "body":
+                with pytest.raises(CorruptStoreError, match="row 1: not UTF-8: byte"):
+                    store.search("orion")
+                assert any("not UTF-8" in d.reason for d in store.check())
+            assert store.read("one").version == 7

@@ -27,8 +27,8 @@ from ._postgres_sql import (
     untaken,
 )
 from ._sql import Append, Query, Rows
-from ._sql_append import Heads
 from ._sql_index import WAITING, settle
+from ._sql_operations import SqlOperations
 from ._sql_store import SqlStore
 
 T = TypeVar("T")
@@ -76,8 +76,7 @@ class PostgresStore(SqlStore):
     ) -> None:
         """See the class."""
         self.schema = schema
-        self._dialect = Postgres()
-        self._heads = Heads()
+        self._operations = SqlOperations(Postgres())
         self._alone = count(1)
         self._guard = Guard(self._pause, self._renew)
         self._closed = False
@@ -94,7 +93,7 @@ class PostgresStore(SqlStore):
         self._pool.open()
         try:
             # Whoever died may have left some.
-            self._write(settle(self._dialect))
+            self._write(settle(self._operations.dialect))
         except OSError as error:
             if error.errno != errno.EROFS:  # what only reads leaves it to others
                 self.close()
@@ -126,7 +125,7 @@ class PostgresStore(SqlStore):
         # The parent's connections stay untouched, and closed is closed.
         keep(self._pool)
         self._doubted = False
-        self._heads = Heads()
+        self._operations = SqlOperations(Postgres())
         self._pool = self._made_pool()
 
     def _ready(self) -> Pool:
@@ -214,7 +213,7 @@ class PostgresStore(SqlStore):
 
     def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
-            self._write(settle(self._dialect))
+            self._write(settle(self._operations.dialect))
 
         def work(connection: psycopg.Connection[Any]) -> bool:
             try:

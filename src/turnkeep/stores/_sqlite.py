@@ -14,10 +14,9 @@ from turnkeep.errors import CorruptStoreError
 
 from ._forks import Guard, keep
 from ._sql import APPEND, INSERT, Append, Query, Rows
-from ._sql_append import Heads
-from ._sql_check import check
 from ._sql_index import WAITING, settle
 from ._sql_migrate import seal_everything
+from ._sql_operations import SqlOperations
 from ._sql_seals import LENIENT
 from ._sql_store import SqlStore
 from ._sqlite_sql import (
@@ -77,8 +76,7 @@ class SqliteStore(SqlStore):
         self._timeout = timeout
         self._told = Told(self.path)
         self._guard = Guard(self._pause, self._renew)
-        self._dialect = Sqlite()
-        self._heads = Heads()
+        self._operations = SqlOperations(Sqlite())
         self._alone = count(1)
         self._refusal = ""
         self._connection: sqlite3.Connection | None = None
@@ -170,7 +168,7 @@ class SqliteStore(SqlStore):
         return True
 
     def _renew(self, paused: bool) -> None:
-        self._heads = Heads()
+        self._operations = SqlOperations(Sqlite())
         if not paused and not self._refusal:
             keep(self._connection)
             self._refusal = "was at work while this process forked: fork when it rests"
@@ -201,7 +199,7 @@ class SqliteStore(SqlStore):
                 for statement in step.strip().split(";\n"):
                     execute(statement)
             if 0 < version < 3:
-                _drive(connection.cursor(), seal_everything(self._dialect))
+                _drive(connection.cursor(), seal_everything(self._operations.dialect))
             execute(f"PRAGMA application_id = {APPLICATION}")
             execute(f"PRAGMA user_version = {SCHEMA}")
             execute("COMMIT")
@@ -263,7 +261,7 @@ class SqliteStore(SqlStore):
                 execute(INSERT, one.columns)
                 execute(WAIT, (one.n, one.seq))
                 if next(self._alone) % WAITING == 0:
-                    _drive(cursor, settle(self._dialect))
+                    _drive(cursor, settle(self._operations.dialect))
                 execute("COMMIT")
             except sqlite3.IntegrityError:
                 connection.rollback()
@@ -296,7 +294,7 @@ class SqliteStore(SqlStore):
             with self._guard.lock, self._told:
                 damage += integrity(self._connect())
         try:
-            damage += self._read(check(conversation_id))
+            damage += super().check(conversation_id)
         except CorruptStoreError as error:
             damage.append(Damage(conversation_id, str(self.path), error.reason))
         return tuple(damage)
