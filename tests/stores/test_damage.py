@@ -220,7 +220,7 @@ ROWS = [
     ("states", "body", "replace(body, 'y', 'z')"),
     ("states", "body", "'{}'"),
     ("states", "crc", "crc - 1"),
-    ("messages", "id", "id || 'x'"),
+    ("messages", "id", "CASE id WHEN 's' THEN 'sx' ELSE id END"),
     ("messages", "kind", "kind + 1"),
     ("messages", "step", "step + 1"),
     ("messages", "turn", "turn + 1"),

@@ -28,6 +28,8 @@ from ._values import (
 
 _SCOPES: Final = ("turn", "step")
 
+_STATES: Final = ("resolved", "cancelled", "expired", "abandoned")
+
 _JOINED: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\ud[89ab][0-9a-f]{2}\\ud[c-f]")
 # Two halves of a character, one behind the other, as JSON escapes.
 
@@ -94,6 +96,10 @@ def _check_call(call: CallRecord) -> None:
         raise FormatError(reason)
     if call.state is not None:
         _check_name(call.state)
+        if call.state not in _STATES:
+            known = ", ".join(_STATES)
+            reason = f"{call.state!r:.60} is no state of a call: {known}, or None"
+            raise FormatError(reason)
     for name in ("since", "expires_at", "closed_at"):
         moment = getattr(call, name)
         if moment is not None:
@@ -147,6 +153,10 @@ def checked_fields(message: Message) -> dict[str, Any]:
         reason = f"message {message.id!r} holds a value of a wrong type: {error}"
         raise FormatError(reason) from None
     load_message(fields)
+    for name in ("metadata", "extra"):
+        if not isinstance(getattr(message, name), dict):
+            reason = f"expected an object, found {getattr(message, name)!r:.60}"
+            raise FormatError(reason, f"$.{name}")
     if message.pinned and message.pin_scope not in _SCOPES:
         reason = f"expected 'turn' or 'step', found {message.pin_scope!r:.60}"
         raise FormatError(reason, "$.pin_scope")

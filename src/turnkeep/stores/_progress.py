@@ -14,12 +14,14 @@ from typing import Any, Final, NamedTuple, Self
 import attrs
 
 from turnkeep.errors import CorruptStoreError
-from turnkeep.model import EMPTY, Message
+from turnkeep.model import Message
 from turnkeep.serial import dumps
 from turnkeep.turns import ANSWERS, ASSISTANT, HIDDEN, USER, CallKey, Entry, Grouping
 
 _NONE: Final = 2**62
 # The place of no message.
+
+_NOBODY: Final[Mapping[int, int]] = {}
 
 
 class OpenPlace(NamedTuple):
@@ -60,7 +62,7 @@ class Progress:
     open: tuple[OpenPlace, ...] = ()
 
     def advance(
-        self, entries: Iterable[tuple[int, Entry]], meant: Mapping[int, int] = EMPTY
+        self, entries: Iterable[tuple[int, Entry]], meant: Mapping[int, int] = _NOBODY
     ) -> tuple[list[Placed], Self]:
         """Place messages, given by number and entry; costs them and the open calls.
 

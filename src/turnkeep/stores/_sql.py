@@ -175,7 +175,7 @@ def open_head(row: tuple[Any, ...]) -> Head:
         progress = Progress.load(loads(kept))
     except FormatError as error:
         raise corrupt(where, error) from None
-    return Head(*row[:10], progress, kept)
+    return Head._make((*row[:10], progress, kept))
 
 
 def found_of(row: tuple[Any, ...]) -> tuple[Head, RawRow]:
