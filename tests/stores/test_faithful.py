@@ -101,7 +101,7 @@ def rows(draw: st.DrawFn) -> Row:
 
 
 @settings(
-    max_examples=100,
+    max_examples=60,
     suppress_health_check=list(HealthCheck),
     deadline=None,
 )
