@@ -1,4 +1,4 @@
-"""Whatever a store accepts comes back equal; the rest is refused before it is written."""
+"""Whatever a store accepts comes back equal; the rest is refused beforehand."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def rows(draw: st.DrawFn) -> Row:
     """A message and what stands beside it, right or wrong."""
     fields: dict[str, Any] = {
         "id": draw(st.one_of(odd_text, st.just("msg-1"), wrong)),
-        "timestamp": draw(st.sampled_from([None, NOON, EDGE, datetime.max])),
+        "timestamp": draw(st.sampled_from([None, NOON, EDGE, datetime.max])),  # noqa: DTZ901
         "token_count": draw(st.one_of(st.none(), numbers)),
         "pinned": draw(st.booleans()),
         "pin_scope": draw(st.sampled_from(["turn", "turn", "step", "message", 5])),
@@ -126,7 +126,9 @@ def test_what_is_accepted_is_read(store: Store, data: Any) -> None:
         return  # no such value can be made in the first place
     first = Message.assistant("", tool_calls=[ToolCall("c", "f")], id="first")
     store.delete("chat")
-    version = store.create("chat", Change.of_messages([first, Message.user("", id="u")]))
+    version = store.create(
+        "chat", Change.of_messages([first, Message.user("", id="u")])
+    )
     before = store.read("chat")
     for nth in range(2):
         if nth:

@@ -23,7 +23,9 @@ from turnkeep.stores import (
 )
 
 METHODS = [
-    name for name in vars(Store) if not name.startswith("_") and callable(getattr(Store, name))
+    name
+    for name in vars(Store)
+    if not name.startswith("_") and callable(getattr(Store, name))
 ]
 
 
@@ -33,7 +35,9 @@ def one(name: str) -> Change:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("twin", [AsyncStore, AsyncPostgresStore, SqliteStore, PostgresStore])
+@pytest.mark.parametrize(
+    "twin", [AsyncStore, AsyncPostgresStore, SqliteStore, PostgresStore]
+)
 def test_every_method_is_described_once(twin: type, name: str) -> None:
     """The same parameters and the same words."""
     method, described = getattr(twin, name), getattr(Store, name)

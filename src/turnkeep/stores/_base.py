@@ -175,8 +175,10 @@ class Awaited(Generic[P, T]):
         name = method.__name__
 
         @wraps(method)
-        async def awaited(store: AsyncStore, /, *args: P.args, **options: P.kwargs) -> T:
-            made: T = await store._perform(name, *args, **options)
+        async def awaited(
+            store: AsyncStore, /, *args: P.args, **options: P.kwargs
+        ) -> T:
+            made: T = await store._perform(name, *args, **options)  # noqa: SLF001
             return made
 
         self.__doc__ = method.__doc__

@@ -249,9 +249,7 @@ def _answer_all(connection: psycopg.Connection[Any], schema: str) -> None:
         rows = cursor.fetchall() if cursor.description else []
 
 
-def _before(
-    error: BaseException, outer: BaseException | None
-) -> BaseException | None:
+def _before(error: BaseException, outer: BaseException | None) -> BaseException | None:
     """What was raised when psycopg, on its way out, raised *error*.
 
     *outer* is what its caller was dealing with already.

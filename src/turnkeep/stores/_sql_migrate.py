@@ -50,9 +50,7 @@ def _seal_one(dialect: Dialect, row: tuple[Any, ...]) -> Generator[Query, Rows, 
         [(_seal((n, *each[:-1])), n, each.seq) for each in rows],
         many=True,
     )
-    yield Query(
-        "UPDATE conversations SET crc = ? WHERE n = ?", (_seal(row[:-1]), n)
-    )
+    yield Query("UPDATE conversations SET crc = ? WHERE n = ?", (_seal(row[:-1]), n))
     if any(ANSWERS in str(each.body) for each in rows):
         # Where a message is damaged, nobody can say what belongs where.
         with suppress(CorruptStoreError):

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Operation(Generic[T]):
-    """What a store does, for whoever runs it: a connection that waits, or is awaited."""
+    """What a store does; run by a connection that waits, or by one that is awaited."""
 
     steps: Generator[Query, Rows, T]
     """To be run in one transaction."""
@@ -51,7 +51,9 @@ class SqlOperations:
         return Operation(written(), writes=True, first=first)
 
     def create(
-        self, conversation_id: str, change: Change = Change()  # noqa: B008
+        self,
+        conversation_id: str,
+        change: Change = Change(),  # noqa: B008
     ) -> Operation[int]:
         """See `Store.create`."""
         return self._left(_sql_write.create(self.dialect, conversation_id, change))

@@ -65,7 +65,11 @@ from ._words import split, words_of
 
 _ROWS = f"SELECT {ROW} FROM messages WHERE conversation = ?"  # noqa: S608
 _DUE = ", ".join(
-    ["m.seq", *(f"v.{c}" for c in HEAD.split(", ")), *(f"c.{c}" for c in CALL.split(", "))]
+    [
+        "m.seq",
+        *(f"v.{c}" for c in HEAD.split(", ")),
+        *(f"c.{c}" for c in CALL.split(", ")),
+    ]
 )
 
 
@@ -81,8 +85,11 @@ def _whole(found: Head) -> Generator[Query, Rows, Snapshot]:
     state = yield from state_of(found.n, found.id)
     messages = tuple(decoded(row, found.n, found.id) for row in rows)
     if len(rows) != found.messages:
-        reason = f"{found.messages} messages were written, {len(rows)} are there"
-        raise CorruptStoreError(f"conversation {found.id!r}: {reason}")
+        reason = (
+            f"conversation {found.id!r}: {found.messages} messages were written, "
+            f"{len(rows)} are there"
+        )
+        raise CorruptStoreError(reason)
     return Snapshot(
         found.id,
         found.version,

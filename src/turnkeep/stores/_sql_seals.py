@@ -56,8 +56,9 @@ def demand_text(value: object, where: str) -> None:
         try:
             raw.decode()
         except UnicodeDecodeError as error:
-            reason = f"{where}: not UTF-8: byte 0x{raw[error.start]:02x} at "
-            raise CorruptStoreError(f"{reason}{error.start}") from None
+            place = error.start
+            reason = f"{where}: not UTF-8: byte 0x{raw[place]:02x} at {place}"
+            raise CorruptStoreError(reason) from None
 
 
 def demand_seal(kept: object, columns: tuple[Any, ...], where: str) -> None:

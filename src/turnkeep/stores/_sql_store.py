@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Performed(Generic[P, T]):
-    """A method of `SqlStore`: an operation, with the same parameters, and its result."""
+    """A method of `SqlStore`: an operation, run, with the same parameters."""
 
     def __init__(
         self, operation: Callable[Concatenate[SqlOperations, P], Operation[T]]
@@ -28,7 +28,8 @@ class Performed(Generic[P, T]):
 
         @wraps(twin)
         def method(store: SqlStore, /, *args: P.args, **options: P.kwargs) -> T:
-            return store._perform(operation(store._operations, *args, **options))
+            made = operation(store._operations, *args, **options)  # noqa: SLF001
+            return store._perform(made)  # noqa: SLF001
 
         self.__doc__ = twin.__doc__
         self._method = method

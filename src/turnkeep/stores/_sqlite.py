@@ -105,7 +105,8 @@ class SqliteStore(SqlStore):
                     self._connection = self._prepared(self._opened())
             except UnicodeDecodeError as error:
                 # SQLite's own error, which quotes what is damaged.
-                raise CorruptStoreError(f"{self.path}: {error}") from error
+                reason = f"{self.path}: {error}"
+                raise CorruptStoreError(reason) from error
         return self._connection
 
     def _opened(self, query: str = "") -> sqlite3.Connection:
