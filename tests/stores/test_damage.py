@@ -311,30 +311,33 @@ def rows_of(
 )
 def test_what_is_no_utf8(kind: str, table: str, column: str) -> None:
     """It is told with its place: by reading, by a search, by a check."""
-    with quick_folder() as folder, rows_of(kind, folder) as (open_it, execute):
-        with open_it() as store:
-            fill(store)
-            where = "n = 2" if table == "conversations" else "conversation = 2"
-            if table == "messages":
-                where += " AND seq = 1"
-            bad = f"x'7b{'61' * 10}ff22'"
-            if kind == "sqlite":
-                value = f"CAST({bad} AS TEXT)"
-            else:
-                # A server takes no such text; a cast that only renames the type does.
-                execute("CREATE CAST (bytea AS text) WITHOUT FUNCTION")
-                value = rf"'\x7b{'61' * 10}ff22'::bytea::text"
-            try:
-                execute(f"UPDATE {table} SET {column} = {value} WHERE {where}")  # noqa: S608
-            finally:
-                if kind == "postgres":
-                    execute("DROP CAST (bytea AS text)")
-            assert store.check()
-            assert [d for d in store.check("two") if d.conversation == "two"]
-            with pytest.raises(CorruptStoreError, match="'two'"):
-                store.read("two")
-            if table == "messages" and column == "body":
-                with pytest.raises(CorruptStoreError, match="row 1: not UTF-8: byte"):
-                    store.search("orion")
-                assert any("not UTF-8" in d.reason for d in store.check())
-            assert store.read("one").version == 7
+    with (
+        quick_folder() as folder,
+        rows_of(kind, folder) as (open_it, execute),
+        open_it() as store,
+    ):
+        fill(store)
+        where = "n = 2" if table == "conversations" else "conversation = 2"
+        if table == "messages":
+            where += " AND seq = 1"
+        bad = f"x'7b{'61' * 10}ff22'"
+        if kind == "sqlite":
+            value = f"CAST({bad} AS TEXT)"
+        else:
+            # A server takes no such text; a cast that only renames the type does.
+            execute("CREATE CAST (bytea AS text) WITHOUT FUNCTION")
+            value = rf"'\x7b{'61' * 10}ff22'::bytea::text"
+        try:
+            execute(f"UPDATE {table} SET {column} = {value} WHERE {where}")  # noqa: S608
+        finally:
+            if kind == "postgres":
+                execute("DROP CAST (bytea AS text)")
+        assert store.check()
+        assert [d for d in store.check("two") if d.conversation == "two"]
+        with pytest.raises(CorruptStoreError, match="'two'"):
+            store.read("two")
+        if table == "messages" and column == "body":
+            with pytest.raises(CorruptStoreError, match="row 1: not UTF-8: byte"):
+                store.search("orion")
+            assert any("not UTF-8" in d.reason for d in store.check())
+        assert store.read("one").version == 7

@@ -126,10 +126,11 @@ class SqliteStore(SqlStore):
         Where it cannot, the file is read alone if there is no log beside it.
         """
         log = Path(f"{self.path}-wal")
+        made = self._opened("?mode=ro")
         try:
-            made = self._opened("?mode=ro")
             made.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
+            made.close()
             if log.exists() and log.stat().st_size:
                 raise
             made = self._opened("?mode=ro&immutable=1")

@@ -204,7 +204,7 @@ class Told:
         pass
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if not isinstance(error, sqlite3.DatabaseError | OverflowError):
+        if not isinstance(error, sqlite3.DatabaseError):
             return
         if isinstance(error, sqlite3.ProgrammingError):
             return  # a mistake of ours
