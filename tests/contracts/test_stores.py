@@ -531,7 +531,7 @@ def test_a_message_has_a_greatest_size(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clear error, and nothing is written."""
-    monkeypatch.setattr("turnkeep.stores._codec.MAX_MESSAGE_BYTES", 1_000)
+    monkeypatch.setattr("turnkeep.stores._checks.MAX_MESSAGE_BYTES", 1_000)
     store.create("chat")
     with pytest.raises(
         FormatError, match=r"1,0\d\d bytes of JSON; a store takes 1,000"

@@ -69,12 +69,13 @@ def test_every_cut_of_the_last_line_is_recovered(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("rubbish", [b"\0" * 50, b"\0\n\0\n", b"\n", b"\r\r{\n", b"x"])
+@pytest.mark.parametrize("rubbish", [b"\0" * 50, b"{", b"x", b"\xff~torn~"])
 def test_rubbish_at_the_end_is_passed_over(tmp_path: Path, rubbish: bytes) -> None:
     """Power failures leave zeros; a second crash may strike the recovery itself."""
     store, path = started(tmp_path / "logs")
     whole = path.read_bytes()
-    marker = recovery(len(whole), len(whole) + len(rubbish))
+    crc = unseal_all(whole)
+    marker, _ = recovery(len(whole), len(whole) + len(rubbish), crc)
     for cut in range(len(marker)):
         path.write_bytes(whole + rubbish + marker[:cut])
         store = reopened(store)
@@ -82,6 +83,50 @@ def test_rubbish_at_the_end_is_passed_over(tmp_path: Path, rubbish: bytes) -> No
         with JsonlStore(tmp_path / "logs") as again:
             assert len(again.read("chat").rows) == 3
             assert all(damage.recovered for damage in again.check())
+    store.close()
+
+
+def unseal_all(data: bytes) -> int:
+    """The checksum of the last of sound lines."""
+    crc = 0
+    for line in data.splitlines():
+        found = unseal(line, crc)
+        assert found is not None
+        _, crc = found
+    return crc
+
+
+@pytest.mark.parametrize("rubbish", [b"\0\n", b"\n", b"\r\r{\n", b"x\r", b"~\n"])
+def test_a_whole_line_at_the_end_is_damage(tmp_path: Path, rubbish: bytes) -> None:
+    """No crash leaves one, so it may have been acknowledged."""
+    store, path = started(tmp_path / "logs")
+    path.write_bytes(path.read_bytes() + rubbish)
+    with pytest.raises(CorruptStoreError, match="line 5 is damaged"):
+        reopened(store).read("chat")
+    store.close()
+
+
+def test_every_byte_of_the_last_line_counts(tmp_path: Path) -> None:
+    """Its line break, too: another byte there is no torn line."""
+    store, path = started(tmp_path / "logs")
+    whole = path.read_bytes()
+    start = whole.rindex(b"\n", 0, len(whole) - 1) + 1
+    for place in range(start, len(whole)):
+        broken = bytearray(whole)
+        broken[place] ^= 0x03
+        path.write_bytes(bytes(broken))
+        store = reopened(store)
+        with pytest.raises(CorruptStoreError, match="line 4 is damaged"):
+            store.read("chat")
+    store.close()
+
+
+def test_a_log_that_shrinks_is_read_again(tmp_path: Path) -> None:
+    """A writer whose disk failed takes back what a reader may have seen already."""
+    store, path = started(tmp_path / "logs")
+    assert store.read("chat").version == 2
+    os.truncate(path, path.stat().st_size - 3)
+    assert store.read("chat").version == 1
     store.close()
 
 
@@ -151,7 +196,8 @@ def test_records_that_make_no_sense(
     """Sealed, but not by us: an error with the line, whoever wrote it."""
     store, path = started(tmp_path / "logs")
     with path.open("ab") as file:
-        file.write(seal(record))  # type: ignore[arg-type]
+        line, _ = seal(record, unseal_all(path.read_bytes()))  # type: ignore[arg-type]
+        file.write(line)
 
     with pytest.raises(CorruptStoreError, match=reason) as caught:
         store.read("chat")
@@ -163,9 +209,9 @@ def test_records_that_make_no_sense(
 def test_a_log_of_a_newer_version(tmp_path: Path) -> None:
     """It is refused, not guessed at."""
     store, path = started(tmp_path / "logs")
-    path.write_bytes(seal({"turnkeep-log": 2, "id": "chat", "at": "x"}))
+    path.write_bytes(seal({"turnkeep-log": 3, "id": "chat", "at": "x"})[0])
     store = reopened(store)
-    with pytest.raises(CorruptStoreError, match="turnkeep-log is 2"):
+    with pytest.raises(CorruptStoreError, match="turnkeep-log is 3"):
         store.read("chat")
     store.close()
 
@@ -198,12 +244,11 @@ def test_lines_are_json(tmp_path: Path) -> None:
     store.close()
     lines = path.read_bytes().splitlines()
     assert [json.loads(line)["crc"] for line in lines]
-    assert unseal(lines[0]) == {
-        k: v for k, v in json.loads(lines[0]).items() if k != "crc"
-    }
+    record = {k: v for k, v in json.loads(lines[0]).items() if k != "crc"}
+    assert unseal(lines[0]) == (record, int(json.loads(lines[0])["crc"], 16))
     assert unseal(b"[1]") is None
-    assert list(scan(b"", 0, 1, path)) == []
-    assert list(scan(b"x", 5, 3, path)) == [Torn(3, 5, 6)]
+    assert list(scan(b"", 0, 1, path, 0, bool)) == []
+    assert list(scan(b"x", 5, 3, path, 0, bool)) == [Torn(3, 5, 6)]
 
 
 def test_compaction_by_one_process_is_seen_by_another(tmp_path: Path) -> None:

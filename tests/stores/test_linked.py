@@ -496,3 +496,39 @@ def test_a_call_that_others_removed_is_unknown_in_a_part_too(store: Store) -> No
         part.resolve("c1", "built")
 
     assert part.messages == chat(store).messages
+
+
+def test_a_tail_reads_the_question_behind_an_orphan(store: Store) -> None:
+    """A large result that answers nothing is in no window, and takes nobody's place."""
+    chat = Conversation.open(store, "orphan", model="gpt-4o", budget=Budget(2_000))
+    for nth in range(40):
+        chat.user(f"question {nth}")
+        chat.assistant(f"answer {nth}")
+    chat.user("the question")
+    chat.append(Message.tool_result("nobody", "orphan " * 9_000))
+    whole = chat.fit().encode()
+    for tail in (1, 50, 2_000):
+        part = Conversation.open(store, "orphan", tail=tail)
+        assert part.fit().encode()["messages"][-1]["content"] == "the question"
+    assert Conversation.open(store, "orphan", tail=2_000).fit().encode() == whole
+
+
+@pytest.mark.parametrize("tail", [1, 40, 10_000])
+def test_a_tail_shows_the_pending_calls_there_are(store: Store, tail: int) -> None:
+    """A result may say whose call it answers, where an id is open several times."""
+    chat = Conversation.open(store, "twins", model="gpt-4o")
+    chat.user("q")
+    first = chat.assistant("", tool_calls=[ToolCall("c1", "f"), ToolCall("c2", "f")])
+    chat.resolve("c1", "one")
+    second = chat.assistant("more", tool_calls=[ToolCall("c2", "f")])
+    chat.resolve("c2", "of the first", message_id=first.id)
+    chat.assistant("", tool_calls=[ToolCall("z", "f")])
+    pending = [(call.id, call.message_id) for call in chat.pending]
+    assert pending[0] == ("c2", second.id)
+    part = Conversation.open(store, "twins", tail=tail)
+    assert [(call.id, call.message_id) for call in part.pending] == pending
+    assert store.check("twins") == ()
+    chat.remove(second.id or "")
+    part = Conversation.open(store, "twins", tail=tail)
+    assert [call.id for call in part.pending] == [call.id for call in chat.pending]
+    assert store.check("twins") == ()

@@ -296,7 +296,7 @@ class Machine(RuleBasedStateMachine):
         kind, _, where = self.address.partition(":")
         if kind == "jsonl":
             [path] = Path(where).glob("*.jsonl")
-            whole = seal({"v": 99, "append": []})
+            whole, _ = seal({"v": 99, "append": []})
             torn = whole[: data.draw(st.integers(1, len(whole) - 1), label="torn")]
             with path.open("ab") as file:
                 file.write(torn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -60,7 +61,7 @@ def tables(path: Path) -> list[tuple[str, str]]:
         assert connection.execute("PRAGMA user_version").fetchone() == (SQLITE,)
         sql = "SELECT name, sql FROM sqlite_master ORDER BY name"
         return [
-            (name, " ".join((text or "").split()))
+            (name, re.sub(r"\s*([,()])\s*", r"\1", " ".join((text or "").split())))
             for name, text in connection.execute(sql)
         ]
 

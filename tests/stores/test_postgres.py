@@ -175,9 +175,10 @@ def test_a_connection_that_breaks_is_told(name: str) -> None:
         (psycopg.errors.ReadOnlySqlTransaction("x"), OSError, errno.EROFS),
         (psycopg.errors.DataCorrupted("x"), CorruptStoreError, None),
         (psycopg.OperationalError("x"), ConnectionError, None),
-        (psycopg.errors.UndefinedTable("x"), psycopg.errors.UndefinedTable, None),
+        (psycopg.errors.InsufficientPrivilege("x"), PermissionError, errno.EACCES),
+        (psycopg.errors.UndefinedTable("x"), CorruptStoreError, None),
     ],
-    ids=["full", "read-only", "corrupt", "gone", "other"],
+    ids=["full", "read-only", "corrupt", "gone", "refused", "other"],
 )
 def test_errors_of_the_server(
     error: psycopg.Error, kind: type[Exception], number: int | None

@@ -39,7 +39,8 @@ def apply_change(chat: Core, change: Change) -> None:
             if before.pinned and pin.scope == "step" != before.pin_scope:
                 fitter.forget()
         elif before.pinned:
-            ledger.replace(index, before.evolve(pinned=False))
+            # As a store has it: what is not pinned has no scope of its own.
+            ledger.replace(index, before.evolve(pinned=False, pin_scope="turn"))
             fitter.forget()
     for row in change.append:
         ledger.append(row.message, count_of(chat, row))

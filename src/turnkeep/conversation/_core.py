@@ -32,6 +32,7 @@ from ._changes import apply_change
 from ._desk import CallDesk
 from ._fitting import Fitter
 from ._link import Link
+from ._recovery import Before
 
 
 class Core:
@@ -178,9 +179,15 @@ class Core:
         With *rebase*, a change that others were faster than is made again on top of
         theirs: for what stays right whatever they wrote.
         """
-        link = self._link
-        change = make() if link is None else link.commit(self, make, rebase=rebase)
-        apply_change(self, change)
+        if self._link is not None:
+            return self._link.commit(self, make, rebase=rebase)
+        change = make()
+        before = Before(self, change)
+        try:
+            apply_change(self, change)
+        except BaseException:
+            before.restore(self)
+            raise
         return change
 
     def __len__(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from turnkeep.errors import ConflictError
+from turnkeep.errors import ConflictError, CorruptStoreError, TurnkeepError
 from turnkeep.stores import Change, Delta, Snapshot, Store
 
 from ._changes import apply_change
+from ._recovery import reload
 from ._saving import settings_of
 
 if TYPE_CHECKING:
@@ -34,25 +36,47 @@ class Link:
         """Tokens of the newest part that is here; `None` where everything is."""
         self._settings: dict[str, Any] = dict(snapshot.state)
         self._is_writing = False  # inside a write of the store
+        self._unsure = False  # whether the store may know more than memory
+        self._broken = False  # whether a change of memory was begun and not finished
 
     def commit(self, chat: Core, make: Callable[[], Change], *, rebase: bool) -> Change:
-        """Write what *make* makes; with *rebase*, made again on top of what is new.
+        """Write what *make* makes, then make it in memory.
 
-        The change itself is not made in memory yet; what is new is.
+        With *rebase*, it is made again on top of what is new. Whatever comes out, a
+        signal's exception included: memory is as the store is.
 
         Raises:
             ConflictError: Somebody else wrote first, and *rebase* is not set. Memory
                 holds what they wrote; nothing of ours is written.
         """
+        self.mend(chat)
         change = make()
         try:
-            self.version = self.store.write(self.id, change, expected=self.version)
+            self._unsure = True
+            change, version = self._write(chat, change, make, rebase=rebase)
+            self._take(chat, change, version)
+            self._unsure = False
+        except CorruptStoreError:
+            raise  # to be read again before anything is written
+        except TurnkeepError:
+            self._unsure = self._broken
+            raise
+        except BaseException:
+            with suppress(TurnkeepError, OSError, ValueError):
+                self.mend(chat)
+            raise
+        return change
+
+    def _write(
+        self, chat: Core, change: Change, make: Callable[[], Change], *, rebase: bool
+    ) -> tuple[Change, int]:
+        """Write a change, or what *make* makes of the news; and the version it is."""
+        try:
+            return change, self.store.write(self.id, change, expected=self.version)
         except ConflictError:
             if not rebase:
-                self.refresh(chat)
+                self._refresh(chat)
                 raise
-        else:
-            return change
 
         def remake(news: Delta) -> Change:
             nonlocal change
@@ -61,8 +85,27 @@ class Link:
             return change
 
         # Nobody else can write between the news and the change: this cannot conflict.
-        self.version = self._update(chat, remake)
-        return change
+        version = self._update(chat, remake)
+        return change, version
+
+    def _take(self, chat: Core, change: Change, version: int) -> None:
+        """Make a change in memory that leads to *version*."""
+        self._broken = True
+        apply_change(chat, change)
+        self.version = version
+        self._broken = False
+
+    def mend(self, chat: Core) -> None:
+        """Make memory as the store is, where something came between the two."""
+        if not self._unsure:
+            return
+        if self._broken:
+            reload(chat, snapshot := self.store.read(self.id))
+            self.version, self.tail = snapshot.version, None
+            self._broken = False
+        else:
+            self._refresh(chat)
+        self._unsure = False
 
     def _update(self, chat: Core, remake: Callable[[Delta], Change]) -> int:
         """Write what *remake* makes of the news; returns the version that it is."""
@@ -78,6 +121,10 @@ class Link:
 
     def refresh(self, chat: Core) -> tuple[str, ...]:
         """Take over what others wrote; returns the ids of the messages concerned."""
+        self.mend(chat)
+        return self._refresh(chat)
+
+    def _refresh(self, chat: Core) -> tuple[str, ...]:
         return self._follow(chat, self.store.read_since(self.id, self.version))
 
     def _follow(self, chat: Core, news: Delta) -> tuple[str, ...]:
@@ -92,23 +139,25 @@ class Link:
             # A message that is not here may be held from now on.
             self.load_rest(chat)
             return (*named, *(row.message.id or "" for row in changes.append))
-        apply_change(chat, changes)
         chat._next = max(chat._next, news.serial + 1)
-        self.version = news.version
+        self._take(chat, changes, news.version)
         fresh = (row.message.id or "" for row in changes.append)
         return tuple(dict.fromkeys([*fresh, *named, *news.changes.remove]))
 
     def load_rest(self, chat: Core) -> None:
         """Read everything, where only the newest part is here; forgets the cut."""
+        if not self._is_writing:
+            self.mend(chat)
         if self.tail is None:
             return
         if self._is_writing:
             raise _RestNeededError
         snapshot = self.store.read(self.id)
         gone = tuple(chat._ledger.index)
-        apply_change(chat, Change(snapshot.rows, remove=gone, calls=snapshot.calls))
+        change = Change(snapshot.rows, remove=gone, calls=snapshot.calls)
+        self._take(chat, change, snapshot.version)
         chat._desk.settle()
-        self.version, self.tail = snapshot.version, None
+        self.tail = None
 
     def flush(self, chat: Core) -> None:
         """Write the settings and the cut, if they are others than before."""

@@ -15,6 +15,7 @@ from turnkeep.stores import Change, Pin, Row
 
 from ._core import Core
 from ._editing import check_result, edited
+from ._recovery import Before
 from ._taking import as_list, as_messages
 
 _EDITABLE: Final = frozenset(field.name for field in attrs.fields(Message))
@@ -91,15 +92,18 @@ class Writing(Core):
         """The same as `_append` where there is no store, without its records."""
         check_result(message)
         if message.id is None:
-            identity = self._new_id()
-            message = message.stamped(identity, message.timestamp or datetime.now(UTC))
-            self._ledger.append(message, count=True)
-            self._next += 1
-            return message
-        if message.timestamp is None:
+            moment = message.timestamp or datetime.now(UTC)
+            message = message.stamped(self._new_id(), moment)
+        elif message.timestamp is None:
             message = message.stamped(message.id, datetime.now(UTC))
-        self._ledger.append(message, count=True)
-        self._raise_counter(message.id)
+        before = Before(self)
+        try:
+            self._ledger.append(message, count=True)
+            self._raise_counter(message.id)
+        except BaseException:
+            if not before.is_now(self):
+                before.restore(self)
+            raise
         return message
 
     def _append(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ._base import AsyncStore, Store
 from ._document import changes_of, document_of
+from ._threaded import in_thread
 from ._values import (
     CallRecord,
     Change,
@@ -56,6 +57,7 @@ __all__ = [
     "Store",
     "changes_of",
     "document_of",
+    "in_thread",
 ]
 
 

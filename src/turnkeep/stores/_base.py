@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from functools import wraps
+from types import MethodType, TracebackType
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 from ._values import CallRecord, Change, Damage, Delta, Hit, Info, Row, Snapshot
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MakeChange = Callable[[Delta], Change]
 """Makes a write once what happened in between is known."""
@@ -152,84 +167,74 @@ class Store(Protocol):
         ...
 
 
-class AsyncStore(Protocol):
-    """`Store` for asyncio: the same methods, awaited."""
+class Awaited(Generic[P, T]):
+    """A method of `AsyncStore`: one of `Store`, awaited, with the same parameters."""
 
-    def create(self, conversation_id: str, change: Change = ...) -> Awaitable[int]:
-        """See `Store.create`."""
-        ...
+    def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
+        """The twin of *method*."""
+        name = method.__name__
 
-    def write(
-        self, conversation_id: str, change: Change, *, expected: int
-    ) -> Awaitable[int]:
-        """See `Store.write`."""
-        ...
+        @wraps(method)
+        async def awaited(
+            store: AsyncStore, /, *args: P.args, **options: P.kwargs
+        ) -> T:
+            made: T = await store._perform(name, *args, **options)  # noqa: SLF001
+            return made
 
-    def update(
-        self, conversation_id: str, make: MakeChange, *, since: int
-    ) -> Awaitable[Delta]:
-        """See `Store.update`."""
-        ...
+        self.__doc__ = method.__doc__
+        self._method = awaited
 
-    def put_state(self, conversation_id: str, state: dict[str, Any]) -> Awaitable[None]:
-        """See `Store.put_state`."""
-        ...
+    @overload
+    def __get__(
+        self, instance: None, owner: type
+    ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]: ...
 
-    def read(self, conversation_id: str) -> Awaitable[Snapshot]:
-        """See `Store.read`."""
-        ...
+    @overload
+    def __get__(
+        self, instance: object, owner: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
-    def read_tail(
+    def __get__(self, instance: Any, owner: type) -> Any:
+        """The method, of a store or of the class."""
+        method = self._method
+        return method if instance is None else MethodType(method, instance)
+
+
+class AsyncStore(ABC):
+    """`Store` for asyncio: the same operations, awaited; see there what each does.
+
+    One method runs them all: `_perform`, which a store for asyncio has to have.
+    """
+
+    create = Awaited(Store.create)
+    write = Awaited(Store.write)
+    update = Awaited(Store.update)
+    put_state = Awaited(Store.put_state)
+    read = Awaited(Store.read)
+    read_tail = Awaited(Store.read_tail)
+    read_messages = Awaited(Store.read_messages)
+    read_since = Awaited(Store.read_since)
+    conversations = Awaited(Store.conversations)
+    search = Awaited(Store.search)
+    due = Awaited(Store.due)
+    delete = Awaited(Store.delete)
+    compact = Awaited(Store.compact)
+    check = Awaited(Store.check)
+    close = Awaited(Store.close)
+
+    @abstractmethod
+    async def _perform(self, operation: str, /, *args: Any, **options: Any) -> Any:
+        """Do what the method of `Store` with that name does."""
+
+    async def __aenter__(self) -> Self:
+        """Close when left."""
+        return self
+
+    async def __aexit__(
         self,
-        conversation_id: str,
-        *,
-        messages: int | None = None,
-        tokens: int | None = None,
-        held: bool = False,
-    ) -> Awaitable[Snapshot]:
-        """See `Store.read_tail`."""
-        ...
-
-    def read_messages(
-        self, conversation_id: str, message_ids: Iterable[str]
-    ) -> Awaitable[tuple[Row, ...]]:
-        """See `Store.read_messages`."""
-        ...
-
-    def read_since(self, conversation_id: str, version: int) -> Awaitable[Delta]:
-        """See `Store.read_since`."""
-        ...
-
-    def conversations(
-        self, *, contains: str = "", limit: int | None = None
-    ) -> Awaitable[tuple[Info, ...]]:
-        """See `Store.conversations`."""
-        ...
-
-    def search(
-        self, query: str, *, conversation_id: str | None = None, limit: int = 20
-    ) -> Awaitable[tuple[Hit, ...]]:
-        """See `Store.search`."""
-        ...
-
-    def due(self, now: datetime) -> Awaitable[tuple[tuple[str, CallRecord], ...]]:
-        """See `Store.due`."""
-        ...
-
-    def delete(self, conversation_id: str) -> Awaitable[bool]:
-        """See `Store.delete`."""
-        ...
-
-    def compact(self, conversation_id: str) -> Awaitable[None]:
-        """See `Store.compact`."""
-        ...
-
-    def check(
-        self, conversation_id: str | None = None
-    ) -> Awaitable[tuple[Damage, ...]]:
-        """See `Store.check`."""
-        ...
-
-    def close(self) -> Awaitable[None]:
-        """See `Store.close`."""
-        ...
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        await self.close()

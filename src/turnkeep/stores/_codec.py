@@ -7,20 +7,10 @@ from typing import Any
 
 from turnkeep.errors import CorruptStoreError, FormatError
 from turnkeep.model import Message
-from turnkeep.serial import (
-    dump_message,
-    dumps,
-    load_message,
-    loads,
-    structure,
-    unstructure,
-)
+from turnkeep.serial import dumps, load_message, loads, structure, unstructure
 
-from ._values import (
-    MAX_MESSAGE_BYTES,
-    CallRecord,
-    checked_id,
-)
+from ._checks import checked_body
+from ._values import MAX_MESSAGE_BYTES, CallRecord, checked_id
 
 LIMIT = 2 * MAX_MESSAGE_BYTES
 """Bytes of a kept text that are read: what is written is at most half of that."""
@@ -39,37 +29,13 @@ def id_of(message: Message) -> str:
     return checked_id(message.id, "message")
 
 
-def fields_of(message: Message) -> dict[str, Any]:
-    """A message in our JSON, without its pin, which stores keep beside it."""
-    fields = dump_message(message)
-    fields.pop("pinned", None)
-    fields.pop("pin_scope", None)
-    return fields
-
-
 def dump_body(message: Message) -> str:
     """The text that is kept for a message.
 
     Raises:
-        FormatError: It is longer than `MAX_MESSAGE_BYTES`, or not JSON.
+        FormatError: It is too long, or could not be read back.
     """
-    data = dumps(fields_of(message))
-    check_size(message.id, len(data))
-    return data.decode()
-
-
-def check_size(message_id: str | None, size: int) -> None:
-    """Refuse a message of *size* bytes that is too long.
-
-    Raises:
-        FormatError: It has more than `MAX_MESSAGE_BYTES`.
-    """
-    if size > MAX_MESSAGE_BYTES:
-        reason = (
-            f"message {message_id!r} has {size:,} bytes of JSON; a store takes "
-            f"{MAX_MESSAGE_BYTES:,} at most"
-        )
-        raise FormatError(reason)
+    return checked_body(message).decode()
 
 
 def corrupt(where: str, error: FormatError) -> CorruptStoreError:

@@ -10,10 +10,10 @@ import attrs
 
 from turnkeep.errors import ConflictError, CorruptStoreError
 from turnkeep.model import freeze
-from turnkeep.serial import dumps
 
 from ._base import MakeChange
-from ._codec import check_size, fields_of, now, stamp
+from ._checks import check_change, check_state, checked_body
+from ._codec import merged, now, stamp
 from ._jsonl_folder import LogFolder
 from ._jsonl_log import Log, record_of, whole
 from ._jsonl_replica import Replica
@@ -27,9 +27,9 @@ from ._values import (
     Info,
     Row,
     Snapshot,
-    check_names,
     checked_id,
     checked_limit,
+    checked_text,
     is_id,
     unknown,
 )
@@ -73,19 +73,24 @@ class JsonlStore(LogFolder):
 
     def write(self, conversation_id: str, change: Change, *, expected: int) -> int:
         """See `Store.write`."""
-        with self._writing(conversation_id) as (log, handle):
-            if log.replica.version != expected:
+
+        def work(log: Log, handle: int) -> int:
+            actual = log.replica.version
+            if actual != expected:
                 changed = log.replica.changed_ids(expected)
-                raise ConflictError(
-                    conversation_id, expected, log.replica.version, changed
-                )
+                raise ConflictError(conversation_id, expected, actual, changed)
             return self._commit(log, handle, change)
+
+        return self._write(conversation_id, work)
 
     def update(self, conversation_id: str, make: MakeChange, *, since: int) -> Delta:
         """See `Store.update`."""
-        with self._writing(conversation_id) as (log, handle):
+
+        def work(log: Log, handle: int) -> Delta:
             change = make(log.replica.since(since))
             return Delta(self._commit(log, handle, change), log.replica.serial, change)
+
+        return self._write(conversation_id, work)
 
     def _commit(self, log: Log, handle: int, change: Change) -> int:
         log.replica.validate(change)
@@ -97,19 +102,22 @@ class JsonlStore(LogFolder):
 
     def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
         """See `Store.put_state`."""
-        with self._writing(conversation_id) as (log, handle):
-            record = {"state": freeze(state), "at": stamp(now())}
+
+        def work(log: Log, handle: int) -> None:
+            change = freeze(state)
+            check_state(merged(log.replica.state, change))
+            record = {"state": change, "at": stamp(now())}
             self._append(log, handle, record)
             log.catch_up()
+
+        self._write(conversation_id, work)
 
     def delete(self, conversation_id: str) -> bool:
         """See `Store.delete`."""
         if not is_id(conversation_id):
             return False
         with self._entered():
-            log = self._logs.pop(conversation_id, None)
-            if log is not None:
-                log.file.close()
+            self._drop(conversation_id)
             try:
                 self.path(conversation_id).unlink()
             except FileNotFoundError:
@@ -118,9 +126,12 @@ class JsonlStore(LogFolder):
 
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`: a new file takes the place of the old one."""
-        with self._writing(conversation_id) as (log, _):
+
+        def work(log: Log, _handle: int) -> None:
             lines = whole(log.replica, floor=log.replica.version)
             self._make(log.path, lines, os.replace)
+
+        self._write(conversation_id, work)
 
     # -- reading ----------------------------------------------------------------
 
@@ -189,6 +200,7 @@ class JsonlStore(LogFolder):
     ) -> tuple[Info, ...]:
         """See `Store.conversations`; costs all that are not in memory."""
         most = None if limit is None else checked_limit(limit)
+        checked_text(contains, "contains")
         with self._entered():
             found = [_info(log) for log in self._every() if contains in log.replica.id]
         found.sort(key=lambda info: info.id)
@@ -200,7 +212,8 @@ class JsonlStore(LogFolder):
     ) -> tuple[Hit, ...]:
         """See `Store.search`; there is no index: costs everything that is searched."""
         limit = checked_limit(limit)
-        wanted = set(split(query)) if limit else set()
+        words = split(checked_text(query, "what is searched for"))
+        wanted = set(words) if limit else set()
         hits: list[Hit] = []
         with self._entered():
             if conversation_id is not None:
@@ -281,6 +294,6 @@ def _info(log: Log) -> Info:
 
 
 def _check_kept(change: Change) -> None:
-    check_names(change)
+    check_change(change)
     for row in (*change.append, *change.replace):
-        check_size(row.message.id, len(dumps(fields_of(row.message))))
+        checked_body(row.message)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from turnkeep.errors import CorruptStoreError
 
 from ._closing import Closing
 from ._forks import Guard, keep
-from ._jsonl_lines import recovery, seal, unseal
+from ._jsonl_lines import going_on, recovery, seal, unseal
 from ._jsonl_log import Log
 from ._values import is_id, unknown
+
+T = TypeVar("T")
 
 _KEPT: Final = 16
 """Logs that a folder keeps in memory."""
@@ -45,13 +46,16 @@ class LogFolder(Closing):
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()
         return self.folder / f"{digest[:40]}.jsonl"
 
-    @contextmanager
-    def _entered(self) -> Iterator[None]:
-        with self._guard.lock:
-            if self._closed:
-                msg = f"{self!r} is closed"
-                raise ValueError(msg)
-            yield
+    def _entered(self) -> AbstractContextManager[object]:
+        """The lock, to be held while something is done.
+
+        The lock itself, and no generator around it: a signal whose handler raises
+        would leave one suspended, with the lock held for as long as its traceback is.
+        """
+        if self._closed:
+            msg = f"{self!r} is closed"
+            raise ValueError(msg)
+        return self._guard.lock
 
     def _pause(self) -> bool:
         return True
@@ -73,34 +77,38 @@ class LogFolder(Closing):
         """
         if not is_id(conversation_id):
             raise unknown(conversation_id)
-        log = self._logs.pop(conversation_id, None)
-        if log is not None and not log.is_current():
-            log.file.close()
+        log = self._logs.get(conversation_id)
+        if log is not None and not (log.sound and log.is_current()):
+            self._drop(conversation_id)
             log = None
         try:
             if log is None:
-                log = Log(self.path(conversation_id))
+                log = self._logs[conversation_id] = Log(self.path(conversation_id))
             else:
                 log.catch_up()
         except FileNotFoundError:
             raise unknown(conversation_id) from None
-        except BaseException:
-            if log is not None:
-                log.file.close()
-            raise
         if log.replica.id != conversation_id:
-            log.file.close()
+            self._drop(conversation_id)
             held = log.replica.id
             reason = f"{log.path} holds conversation {held!r}, not {conversation_id!r}"
             raise CorruptStoreError(reason, line=1)
-        self._logs[conversation_id] = log
+        self._logs.move_to_end(conversation_id)
         while len(self._logs) > _KEPT:
             self._logs.popitem(last=False)[1].file.close()
         return log
 
-    @contextmanager
-    def _writing(self, conversation_id: str) -> Iterator[tuple[Log, int]]:
-        """Hold off every other writer; gives the log and a handle to append to."""
+    def _drop(self, conversation_id: str) -> None:
+        """Keep a log no longer."""
+        log = self._logs.pop(conversation_id, None)
+        if log is not None:
+            log.file.close()
+
+    def _write(self, conversation_id: str, work: Callable[[Log, int], T]) -> T:
+        """Hold off every other writer, and do *work*.
+
+        It is given the log and a handle to append to.
+        """
         with self._entered():
             while True:
                 log = self._log(conversation_id)
@@ -110,8 +118,7 @@ class LogFolder(Closing):
                     # Compaction may have put another file in its place meanwhile.
                     if log.is_current():
                         log.catch_up()
-                        yield log, handle
-                        return
+                        return work(log, handle)
                 finally:
                     # A child that was forked meanwhile has the handle, too.
                     fcntl.flock(handle, fcntl.LOCK_UN)
@@ -124,8 +131,11 @@ class LogFolder(Closing):
             OSError: The disk is full or broken; what was written of it is taken back.
         """
         size = os.fstat(handle).st_size
-        head = recovery(log.end, size) if size > log.end else b""
-        data = memoryview(head + seal(record))
+        head, before = b"", log.crc
+        if size > log.end:
+            head, crc = recovery(log.end, size, before)
+            before = going_on(before, crc)
+        data = memoryview(head + seal(record, before)[0])
         try:
             written = 0
             while written < len(data):
@@ -134,9 +144,11 @@ class LogFolder(Closing):
         except OSError as error:
             with suppress(OSError):  # the next writer passes over what is left
                 os.ftruncate(handle, size)
+            if error.errno is None:  # a signal's handler raised it
+                raise
             raise OSError(
-                error.errno or errno.EIO,
-                f"{os.strerror(error.errno or errno.EIO)}; nothing was written",
+                error.errno,
+                f"{os.strerror(error.errno)}; nothing was written",
                 str(log.path),
             ) from error
 
@@ -150,8 +162,10 @@ class LogFolder(Closing):
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=".new-", suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
-                for line in lines:
-                    file.write(seal(line))
+                crc = 0
+                for record in lines:
+                    line, crc = seal(record, crc)
+                    file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
             place(name, path)
@@ -170,11 +184,11 @@ class LogFolder(Closing):
         for path in self._files():
             with suppress(FileNotFoundError):  # deleted meanwhile
                 with path.open("rb") as file:
-                    first = unseal(file.readline()[:-1])
-                if first is None or not isinstance(first.get("id"), str):
+                    first = unseal(file.readline()[:-1], 0)
+                if first is None or not isinstance(first[0].get("id"), str):
                     reason = f"{path}: the first line is damaged"
                     raise CorruptStoreError(reason, line=1)
-                yield self._log(first["id"])
+                yield self._log(first[0]["id"])
 
     # -- closing ----------------------------------------------------------------
 

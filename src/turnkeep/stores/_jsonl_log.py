@@ -16,7 +16,8 @@ from turnkeep.errors import (
 )
 from turnkeep.serial import structure, unstructure
 
-from ._codec import fields_of, load_fields, merged, stamp
+from ._checks import fields_of
+from ._codec import load_fields, merged, stamp
 from ._jsonl_lines import Line, Torn, scan
 from ._jsonl_replica import Replica
 from ._values import (
@@ -27,8 +28,8 @@ from ._values import (
     Row,
 )
 
-VERSION: Final = 1
-"""Version of the log, in its first line."""
+VERSION: Final = 2
+"""Version of the log, in its first line: since 2, checksums go on from line to line."""
 
 KEY: Final = "turnkeep-log"
 
@@ -50,6 +51,10 @@ class Log:
         self.file = path.open("rb")
         self.end = 0
         self.lines = 0
+        self.crc = 0
+        """The checksum that the next line goes on from."""
+        self.sound = True
+        """Whether what is in memory was read to the end: no signal came between."""
         self.passed: list[Damage] = []
         """Unfinished writes that later ones have passed over."""
         self.torn: Damage | None = None
@@ -73,12 +78,14 @@ class Log:
         return (*self.passed, *([self.torn] if self.torn else []))
 
     def is_current(self) -> bool:
-        """Whether the path still names the file that was read."""
+        """Whether the path still names the file that was read, with all of it."""
         try:
             there = self.path.stat()
         except FileNotFoundError:
             return False
         mine = os.fstat(self.file.fileno())
+        if there.st_size < self.end:
+            return False  # a writer took back what was not acknowledged
         return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
     def catch_up(self) -> None:
@@ -91,11 +98,17 @@ class Log:
         if size == self.end:
             self.torn = None
             return
+        self.sound = False
+        self._read_on()
+        self.sound = True
+
+    def _read_on(self) -> None:
         self.file.seek(self.end)
         data = self.file.read()
         stop = self.end + len(data)
         self.torn = None
-        for item in scan(data, self.end, self.lines + 1, self.path):
+        start = (self.end, self.lines + 1, self.path, self.crc)
+        for item in scan(data, *start, lambda record: record.get(KEY) != 1):
             where = f"{self.path}, line {item.number}"
             if isinstance(item, Torn):
                 reason = f"{item.end - item.start} bytes of an unfinished write"
@@ -113,13 +126,13 @@ class Log:
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 reason = f"{where} is no record of ours ({error!r})"
                 raise CorruptStoreError(reason, line=item.number) from None
-            self.end, self.lines = item.end, item.number
+            self.end, self.lines, self.crc = item.end, item.number, item.crc
 
     def _replay(self, line: Line) -> None:
         record, replica = line.record, self.replica
         if line.number == 1:
             version = record.get(KEY)
-            if version != VERSION:
+            if version not in range(1, VERSION + 1):
                 reason = f"not a log that this turnkeep reads: {KEY} is {version!r}"
                 raise FormatError(reason, f"$.{KEY}")
             replica.id = record["id"]

@@ -13,7 +13,7 @@ from turnkeep.turns import SYSTEM, entry_of
 
 from ._codec import id_of, merged, scope_of
 from ._document import after
-from ._progress import Placed, Progress
+from ._progress import Placed, Progress, meant_by
 from ._tail import (
     Ask,
     Fixed,
@@ -163,16 +163,19 @@ class Replica:
     def place(self, rows: Sequence[tuple[int, Row]], version: int) -> None:
         """Add messages under given numbers, brought by *version*."""
         entries = [(seq, entry_of(row.message)) for seq, row in rows]
-        placed, self.progress = self.progress.advance(entries)
+        self.numbers.update((row.message.id or "", seq) for seq, row in rows)
+        meant = meant_by(((seq, row.message) for seq, row in rows), self.numbers)
+        placed, self.progress = self.progress.advance(entries, meant)
         for place, (seq, row) in zip(placed, rows, strict=True):
             self.cells[seq] = Cell(row, place, version)
             self.order.append(seq)
-            self.numbers[row.message.id or ""] = seq
             self.links.update((step, seq) for step in place.links)
 
     def _group_again(self) -> None:
         entries = [(s, entry_of(self.cells[s].row.message)) for s in self.order]
-        placed, self.progress = Progress().advance(entries)
+        messages = ((s, self.cells[s].row.message) for s in self.order)
+        meant = meant_by(messages, self.numbers)
+        placed, self.progress = Progress().advance(entries, meant)
         self.links = {(step, p.seq) for p in placed for step in p.links}
         for place in placed:
             self.cells[place.seq] = attrs.evolve(self.cells[place.seq], place=place)

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Generator
+import errno
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
+from psycopg.generators import fetch_many
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from ._forks import Guard, keep
@@ -16,18 +21,24 @@ from ._postgres_sql import (
     is_amid,
     migrate,
     path_to,
+    read_leniently,
     told,
     translated,
     untaken,
 )
 from ._sql import Append, Query, Rows
-from ._sql_append import Heads
 from ._sql_index import WAITING, settle
+from ._sql_operations import SqlOperations
 from ._sql_store import SqlStore
 
 T = TypeVar("T")
 
+Pool: TypeAlias = ConnectionPool[psycopg.Connection[Any]]
+
 _TIMEOUT = 30.0
+
+_DECIDED = 5.0
+# Seconds to wait for a server that is asked to stop.
 
 
 class PostgresStore(SqlStore):
@@ -65,11 +76,11 @@ class PostgresStore(SqlStore):
     ) -> None:
         """See the class."""
         self.schema = schema
-        self._dialect = Postgres()
-        self._heads = Heads()
+        self._operations = SqlOperations(Postgres())
         self._alone = count(1)
         self._guard = Guard(self._pause, self._renew)
         self._closed = False
+        self._doubted = False
         try:
             # Tried once here, so that a wrong address fails now and says why.
             with psycopg.connect(dsn, connect_timeout=int(timeout)) as connection:
@@ -80,10 +91,15 @@ class PostgresStore(SqlStore):
         self._dsn, self._connections, self._timeout = dsn, max(connections, 1), timeout
         self._pool = self._made_pool()
         self._pool.open()
-        # Whoever died may have left some.
-        self._write(settle(self._dialect))
+        try:
+            # Whoever died may have left some.
+            self._write(settle(self._operations.dialect))
+        except OSError as error:
+            if error.errno != errno.EROFS:  # what only reads leaves it to others
+                self.close()
+                raise
 
-    def _made_pool(self) -> ConnectionPool[psycopg.Connection[Any]]:
+    def _made_pool(self) -> Pool:
         """A pool that is not open yet: nothing runs for it."""
         return ConnectionPool(
             self._dsn,
@@ -108,64 +124,105 @@ class PostgresStore(SqlStore):
     def _renew(self, _paused: bool) -> None:
         # The parent's connections stay untouched, and closed is closed.
         keep(self._pool)
-        self._heads = Heads()
+        self._doubted = False
+        self._operations = SqlOperations(Postgres())
         self._pool = self._made_pool()
 
-    def _take(self) -> psycopg.Connection[Any]:
+    def _ready(self) -> Pool:
+        """The pool, open.
+
+        Raises:
+            ValueError: The store is closed.
+        """
+        if self._pool.closed or self._doubted:
+            with self._guard.lock:
+                if self._closed:
+                    msg = f"{self!r} is closed"
+                    raise ValueError(msg)
+                if self._doubted:
+                    doubted, self._pool = self._pool, self._made_pool()
+                    self._doubted = False
+                    doubted.close()
+                self._pool.open()  # the first use, in a forked process as well
+        return self._pool
+
+    def _take(self, pool: Pool) -> psycopg.Connection[Any]:
         """A connection; whoever takes one gives it back.
 
         Raises:
             ConnectionError: None was free in time.
             ValueError: The store is closed.
         """
-        if self._pool.closed:
-            with self._guard.lock:
-                if self._closed:
-                    msg = f"{self!r} is closed"
-                    raise ValueError(msg)
-                self._pool.open()  # the first use in a forked process
         try:
-            return self._pool.getconn()
+            return pool.getconn()
         except psycopg.OperationalError as error:
             raise untaken(self, error, self._connections, self._timeout) from error
 
-    def _give(self, connection: psycopg.Connection[Any]) -> None:
-        if is_amid(connection):
-            # An answer is still to come, and must not be taken for another's.
-            connection.close()
-        self._pool.putconn(connection)
+    def _with_connection(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Do *work* with a connection, and give it back whatever happens.
 
-    def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
-        connection = self._take()
+        A signal's handler may raise anywhere. Between the statements of a pool that
+        loses a connection, so where it is not known that the pool has them all, another
+        pool takes its place.
+        """
+        outer = sys.exception()
+        pool = self._ready()
+        connection: psycopg.Connection[Any] | None = None
+        given = False
         try:
-            cursor = connection.cursor()
-            cursor.execute(begin)
-            made = _drive(cursor, operation)
-            cursor.execute("COMMIT")
-        except psycopg.Error as error:
-            _roll_back(connection)
-            raise told(error) from error
-        except BaseException:
-            _roll_back(connection)
+            connection = self._take(pool)
+            return work(connection)
+        except (psycopg.Error, AssertionError) as error:
+            if connection is not None and is_amid(connection):
+                # Perhaps what psycopg says of being left in the middle of its work.
+                came = _before(error, outer)
+                if came is not None:
+                    raise came from None
+            if isinstance(error, psycopg.Error):
+                raise told(error) from error
+            raise
+        except BaseException as error:
+            if connection is None and isinstance(error.__cause__, psycopg.Error):
+                given = True  # the pool itself refused
             raise
         finally:
-            self._give(connection)
-        return made
+            try:
+                if connection is not None:
+                    if is_amid(connection):
+                        # An answer is still to come, and is not for anybody else.
+                        connection.close()
+                    pool.putconn(connection)
+                    given = True
+            finally:
+                if not given:
+                    self._doubted = True
+
+    def _run(self, operation: Generator[Query, Rows, T], begin: str) -> T:
+        def work(connection: psycopg.Connection[Any]) -> T:
+            try:
+                cursor = connection.cursor()
+                cursor.execute(begin)
+                made = _drive(cursor, operation)
+                _finish(connection, "COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+            return made
+
+        return self._with_connection(work)
 
     def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
-            self._write(settle(self._dialect))
-        connection = self._take()
-        try:
-            # Alone, a statement is a transaction of its own.
-            made = connection.execute(*append(one))
-        except psycopg.errors.UniqueViolation:
-            return False
-        except psycopg.Error as error:
-            raise told(error) from error
-        finally:
-            self._give(connection)
-        return bool(made.rowcount)
+            self._write(settle(self._operations.dialect))
+
+        def work(connection: psycopg.Connection[Any]) -> bool:
+            try:
+                # Alone, a statement is a transaction of its own.
+                return bool(_finish(connection, *append(one)).rowcount)
+            except psycopg.errors.UniqueViolation:
+                return False
+
+        return self._with_connection(work)
 
     def _write(self, operation: Generator[Query, Rows, T]) -> T:
         return self._run(operation, WRITE)
@@ -192,6 +249,35 @@ def _answer_all(connection: psycopg.Connection[Any], schema: str) -> None:
         rows = cursor.fetchall() if cursor.description else []
 
 
+def _before(error: BaseException, outer: BaseException | None) -> BaseException | None:
+    """What was raised when psycopg, on its way out, raised *error*.
+
+    *outer* is what its caller was dealing with already.
+    """
+    came = error.__context__
+    while came is not outer and isinstance(came, (psycopg.Error, AssertionError)):
+        came = came.__context__
+    return None if came is outer else came
+
+
+def _finish(
+    connection: psycopg.Connection[Any], statement: str, values: Sequence[Any] = ()
+) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Execute what ends a transaction.
+
+    Where a signal's handler raises meanwhile, the server is asked to stop, and its
+    answer awaited: when the exception is out, it is decided what has been written.
+    """
+    try:
+        return connection.execute(statement, values or None)
+    except BaseException:
+        if connection.pgconn.transaction_status == TransactionStatus.ACTIVE:
+            with suppress(psycopg.Error):
+                connection.cancel_safe(timeout=_DECIDED)
+                connection.wait(fetch_many(connection.pgconn))
+        raise
+
+
 def _roll_back(connection: psycopg.Connection[Any]) -> None:
     # A connection that is gone has rolled back by itself, and so will one that is
     # closed for its unfinished statement.
@@ -212,7 +298,11 @@ def _drive(
         rows = []
         if query.many:
             cursor.executemany(translated(query), query.values)
-        else:
-            cursor.execute(translated(query), query.values)
-            if cursor.description:
+            continue
+        cursor.execute(translated(query), query.values)
+        if cursor.description:
+            try:
                 rows = cursor.fetchall()
+            except UnicodeDecodeError:
+                again = read_leniently(cursor.connection.cursor())
+                rows = again.execute(translated(query), query.values).fetchall()

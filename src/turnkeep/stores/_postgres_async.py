@@ -1,19 +1,15 @@
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Generator, Iterable
-from datetime import datetime
+from collections.abc import Generator
 from itertools import count
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
-from turnkeep.model import freeze
-
-from . import _sql_read, _sql_write
-from ._base import MakeChange
+from ._base import AsyncStore
 from ._postgres_sql import (
     READ,
     WRITE,
@@ -22,31 +18,21 @@ from ._postgres_sql import (
     is_amid,
     migrate,
     path_to,
+    read_leniently,
     told,
     translated,
     untaken,
 )
 from ._sql import Append, Query, Rows
-from ._sql_append import Heads
-from ._sql_check import check
 from ._sql_index import WAITING, settle
-from ._values import (
-    CallRecord,
-    Change,
-    Damage,
-    Delta,
-    Hit,
-    Info,
-    Row,
-    Snapshot,
-)
+from ._sql_operations import SqlOperations
 
 T = TypeVar("T")
 
 _TIMEOUT = 30.0
 
 
-class AsyncPostgresStore:
+class AsyncPostgresStore(AsyncStore):
     """`PostgresStore` for asyncio: the same methods, awaited, over the same tables.
 
     Made by `await AsyncPostgresStore.open(...)`. A forked process cannot go on with it,
@@ -56,8 +42,7 @@ class AsyncPostgresStore:
     def __init__(self, pool: AsyncConnectionPool[Any], schema: str) -> None:
         """Use `open` instead: it makes the tables, too."""
         self.schema = schema
-        self._dialect = Postgres()
-        self._heads = Heads()
+        self._operations = SqlOperations(Postgres())
         self._alone = count(1)
         self._pool = pool
         self._pid = os.getpid()
@@ -96,8 +81,13 @@ class AsyncPostgresStore:
         )
         await pool.open()
         store = cls(pool, schema)
-        # Whoever died may have left some.
-        await store._write(settle(store._dialect))
+        try:
+            # Whoever died may have left some.
+            await store._run(settle(store._operations.dialect), WRITE)
+        except OSError as error:
+            if error.errno != errno.EROFS:  # what only reads leaves it to others
+                await store.close()
+                raise
         return store
 
     def __repr__(self) -> str:
@@ -140,7 +130,7 @@ class AsyncPostgresStore:
 
     async def _append(self, one: Append) -> bool:
         if next(self._alone) % WAITING == 0:
-            await self._write(settle(self._dialect))
+            await self._run(settle(self._operations.dialect), WRITE)
         connection = await self._take()
         try:
             # Alone, a statement is a transaction of its own.
@@ -153,115 +143,13 @@ class AsyncPostgresStore:
             await self._give(connection)
         return bool(made.rowcount)
 
-    async def _write(self, operation: Generator[Query, Rows, T]) -> T:
-        return await self._run(operation, WRITE)
-
-    async def _read(self, operation: Generator[Query, Rows, T]) -> T:
-        return await self._run(operation, READ)
-
-    async def create(self, conversation_id: str, change: Change = Change()) -> int:  # noqa: B008
-        """See `Store.create`."""
-        made = _sql_write.create(self._dialect, conversation_id, change)
-        return self._heads.keep(await self._write(made))
-
-    async def write(
-        self, conversation_id: str, change: Change, *, expected: int
-    ) -> int:
-        """See `Store.write`."""
-        one = self._heads.append(conversation_id, change, expected)
-        if one is not None and await self._append(one):
-            return self._heads.keep(one.left)
-        made = _sql_write.write(self._dialect, conversation_id, change, expected)
-        return self._heads.keep(await self._write(made))
-
-    async def update(
-        self, conversation_id: str, make: MakeChange, *, since: int
-    ) -> Delta:
-        """See `Store.update`."""
-        made = _sql_read.update(self._dialect, conversation_id, make, since)
-        delta, left = await self._write(made)
-        self._heads.keep(left)
-        return delta
-
-    async def put_state(self, conversation_id: str, state: dict[str, Any]) -> None:
-        """See `Store.put_state`."""
-        return await self._write(
-            _sql_read.put_state(self._dialect, conversation_id, freeze(state))
-        )
-
-    async def delete(self, conversation_id: str) -> bool:
-        """See `Store.delete`."""
-        return await self._write(_sql_write.delete(self._dialect, conversation_id))
-
-    async def compact(self, conversation_id: str) -> None:
-        """See `Store.compact`."""
-        return await self._write(_sql_read.compact(self._dialect, conversation_id))
-
-    async def read(self, conversation_id: str) -> Snapshot:
-        """See `Store.read`."""
-        return await self._read(_sql_read.read(conversation_id))
-
-    async def read_tail(
-        self,
-        conversation_id: str,
-        *,
-        messages: int | None = None,
-        tokens: int | None = None,
-        held: bool = False,
-    ) -> Snapshot:
-        """See `Store.read_tail`."""
-        return await self._read(
-            _sql_read.read_tail(conversation_id, messages, tokens, held)
-        )
-
-    async def read_messages(
-        self, conversation_id: str, message_ids: Iterable[str]
-    ) -> tuple[Row, ...]:
-        """See `Store.read_messages`."""
-        return await self._read(_sql_read.read_messages(conversation_id, message_ids))
-
-    async def read_since(self, conversation_id: str, version: int) -> Delta:
-        """See `Store.read_since`."""
-        return await self._read(_sql_read.read_since(conversation_id, version))
-
-    async def conversations(
-        self, *, contains: str = "", limit: int | None = None
-    ) -> tuple[Info, ...]:
-        """See `Store.conversations`."""
-        return await self._read(_sql_read.conversations(self._dialect, contains, limit))
-
-    async def search(
-        self, query: str, *, conversation_id: str | None = None, limit: int = 20
-    ) -> tuple[Hit, ...]:
-        """See `Store.search`."""
-        return await self._read(
-            _sql_read.search(self._dialect, query, conversation_id, limit)
-        )
-
-    async def due(self, now: datetime) -> tuple[tuple[str, CallRecord], ...]:
-        """See `Store.due`."""
-        return await self._read(_sql_read.due(now))
-
-    async def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
-        """See `Store.check`."""
-        return await self._read(check(conversation_id))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._pool.close()
-
-    async def __aenter__(self) -> Self:
-        """Close when left."""
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        await self.close()
+    async def _perform(self, operation: str, /, *args: Any, **options: Any) -> Any:
+        if operation == "close":
+            return await self._pool.close()
+        made = getattr(self._operations, operation)(*args, **options)
+        if made.first is not None and await self._append(made.first):
+            return self._operations.heads.keep(made.first.left)
+        return await self._run(made.steps, WRITE if made.writes else READ)
 
 
 async def _aanswer_all(connection: psycopg.AsyncConnection[Any], schema: str) -> None:
@@ -294,7 +182,12 @@ async def _adrive(
         rows = []
         if query.many:
             await cursor.executemany(translated(query), query.values)
-        else:
-            await cursor.execute(translated(query), query.values)
-            if cursor.description:
+            continue
+        await cursor.execute(translated(query), query.values)
+        if cursor.description:
+            try:
                 rows = await cursor.fetchall()
+            except UnicodeDecodeError:
+                again = read_leniently(cursor.connection.cursor())
+                await again.execute(translated(query), query.values)
+                rows = await again.fetchall()

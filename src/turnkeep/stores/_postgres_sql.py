@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import APPEND, INSERT_ROW, SEARCH_ROW, Append, Query, Rows
+from ._sql import APPEND, ROW, SEARCH_ROW, Append, Query, Rows
+from ._sql_migrate import seal_everything
+from ._sql_seals import LENIENT
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Version of the tables, kept in the table `turnkeep`."""
 
 READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -35,7 +39,12 @@ CREATE TABLE waiting (
 # the conversation's row, by the same statement or under its lock, and asking for that
 # row once more cost a tenth of an append.
 MIGRATIONS: Final[dict[int, str]] = {
-    1: f"{_WAITING}ALTER TABLE messages DROP CONSTRAINT messages_conversation_fkey;"
+    1: f"{_WAITING}ALTER TABLE messages DROP CONSTRAINT messages_conversation_fkey;",
+    2: "".join(
+        f"ALTER TABLE {table} ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;"
+        f"ALTER TABLE {table} ALTER COLUMN crc DROP DEFAULT;"
+        for table in ("conversations", "states", "messages", "calls", "changes")
+    ),
 }
 """By version of the tables: the statements that lead to the next one."""
 
@@ -55,11 +64,13 @@ CREATE TABLE conversations (
   tokens BIGINT NOT NULL,
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL,
-  progress TEXT NOT NULL
+  progress TEXT NOT NULL,
+  crc INTEGER NOT NULL
 );
 CREATE TABLE states (
   conversation BIGINT PRIMARY KEY REFERENCES conversations (n) ON DELETE CASCADE,
-  body TEXT NOT NULL
+  body TEXT NOT NULL,
+  crc INTEGER NOT NULL
 );
 CREATE TABLE messages (
   conversation BIGINT NOT NULL,
@@ -73,6 +84,7 @@ CREATE TABLE messages (
   tokens BIGINT NOT NULL,
   counter TEXT,
   body TEXT NOT NULL,
+  crc INTEGER NOT NULL,
   PRIMARY KEY (conversation, seq),
   UNIQUE (conversation, id)
 );
@@ -95,6 +107,7 @@ CREATE TABLE calls (
   expires_at TEXT,
   version BIGINT NOT NULL,
   body TEXT NOT NULL,
+  crc INTEGER NOT NULL,
   PRIMARY KEY (conversation, message_id, position),
   FOREIGN KEY (conversation, message_id) REFERENCES messages (conversation, id)
     ON DELETE CASCADE
@@ -107,6 +120,7 @@ CREATE TABLE changes (
   version BIGINT NOT NULL,
   message_id TEXT NOT NULL,
   removed INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
   PRIMARY KEY (conversation, version, message_id, removed)
 );
 CREATE TABLE search_index (
@@ -125,8 +139,8 @@ CREATE INDEX search_words ON search_index USING gin (words);
 _APPEND = (
     f"WITH v AS ({APPEND} RETURNING n, version, next_seq - 1 AS seq),"  # noqa: S608
     " w AS (INSERT INTO waiting SELECT n, seq FROM v ON CONFLICT DO NOTHING)"
-    f" INSERT INTO messages ({INSERT_ROW})"
-    " SELECT n, version, seq, ?, ?, ?, ?, ?, ?, ?, ? FROM v"
+    f" INSERT INTO messages (conversation, {ROW})"
+    " SELECT n, seq, ?, ?, ?, ?, ?, ?, ?, ?, version, ? FROM v"
 ).replace("?", "%s")
 
 
@@ -172,8 +186,9 @@ def append(one: Append) -> tuple[str, Sequence[Any]]:
 
     One statement: one journey to the server, and one commit there.
     """
-    # The server knows the first three columns.
-    return _APPEND, (*one.moved, *one.columns[3:])
+    # The server knows the conversation's number, the message's and the version.
+    columns = one.columns
+    return _APPEND, (*one.moved, *columns[2:10], columns[11])
 
 
 def translated(query: Query) -> str:
@@ -192,6 +207,12 @@ def migrate(schema: str) -> Generator[tuple[Any, Sequence[Any]], Rows, None]:
     Raises:
         CorruptStoreError: A newer turnkeep made them.
     """
+    # Most of the time everything is there, and a server that only reads can say so.
+    [(known,)] = yield "SELECT to_regclass('turnkeep')::text", ()
+    if known is not None:
+        found = yield "SELECT version FROM turnkeep", ()
+        if found and found[0][0] == SCHEMA:
+            return
     yield "SELECT pg_advisory_xact_lock(%s)", (_LOCK,)
     yield sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)), ()
     yield "CREATE TABLE IF NOT EXISTS turnkeep (version INTEGER NOT NULL)", ()
@@ -209,7 +230,25 @@ def migrate(schema: str) -> Generator[tuple[Any, Sequence[Any]], Rows, None]:
     elif version < SCHEMA:
         for each in range(version, SCHEMA):
             yield MIGRATIONS[each], ()
+        if version < 3:
+            yield from _answered(seal_everything(Postgres()))
         yield "UPDATE turnkeep SET version = %s", (SCHEMA,)
+
+
+def _answered(
+    operation: Generator[Query, Rows, None],
+) -> Generator[tuple[Any, Sequence[Any]], Rows, None]:
+    """An operation's queries, one at a time, as statements with their values."""
+    rows: Rows = []
+    query = next(operation)
+    while True:
+        statement = translated(query)
+        for values in query.values if query.many else [query.values]:
+            rows = yield statement, values
+        try:
+            query = operation.send(rows)
+        except StopIteration:
+            return
 
 
 def told(error: psycopg.Error) -> Exception:
@@ -219,12 +258,32 @@ def told(error: psycopg.Error) -> Exception:
             return OSError(errno.ENOSPC, f"the server's disk is full: {error}")
         case psycopg.errors.ReadOnlySqlTransaction():
             return OSError(errno.EROFS, f"the server is read-only: {error}")
+        case psycopg.errors.InsufficientPrivilege():
+            return PermissionError(errno.EACCES, f"the server refuses: {error}")
         case psycopg.errors.DataCorrupted() | psycopg.errors.IndexCorrupted():
-            return CorruptStoreError(str(error))
-        case psycopg.OperationalError():
+            return CorruptStoreError(f"PostgreSQL: {error}")
+        case psycopg.OperationalError() | psycopg.InterfaceError():
             return ConnectionError(f"PostgreSQL: {error}")
         case _:
-            return error
+            # Our statements fit our tables: where one does not, these are others now.
+            return CorruptStoreError(f"PostgreSQL: {error}")
+
+
+class _Lenient(Loader):
+    """Text that is no UTF-8 all the same: whoever looks at it says where it stands."""
+
+    def load(self, data: Buffer) -> str:
+        """The text; what cannot be read becomes lone surrogates."""
+        return bytes(data).decode("utf-8", LENIENT)
+
+
+_Cursor = TypeVar("_Cursor", psycopg.Cursor[Any], psycopg.AsyncCursor[Any])
+
+
+def read_leniently(cursor: _Cursor) -> _Cursor:
+    """*cursor*, which from now on reads text that psycopg refuses."""
+    cursor.adapters.register_loader("text", _Lenient)
+    return cursor
 
 
 def is_amid(connection: psycopg.BaseConnection[Any]) -> bool:

@@ -8,14 +8,20 @@ read with every call and result that belongs to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Self
 
 import attrs
 
 from turnkeep.errors import CorruptStoreError
+from turnkeep.model import Message
 from turnkeep.serial import dumps
-from turnkeep.turns import ASSISTANT, HIDDEN, USER, CallKey, Entry, Grouping
+from turnkeep.turns import ANSWERS, ASSISTANT, HIDDEN, USER, CallKey, Entry, Grouping
+
+_NONE: Final = 2**62
+# The place of no message.
+
+_NOBODY: Final[Mapping[int, int]] = {}
 
 
 class OpenPlace(NamedTuple):
@@ -56,10 +62,18 @@ class Progress:
     open: tuple[OpenPlace, ...] = ()
 
     def advance(
-        self, entries: Iterable[tuple[int, Entry]]
+        self, entries: Iterable[tuple[int, Entry]], meant: Mapping[int, int] = _NOBODY
     ) -> tuple[list[Placed], Self]:
-        """Place messages, given by number and entry; costs them and the open calls."""
-        return _Placer(self).run(entries)  # type: ignore[return-value]
+        """Place messages, given by number and entry; costs them and the open calls.
+
+        Args:
+            entries:
+                The messages.
+            meant:
+                For results that say which message's call they answer: its number, by
+                theirs (see `meant_by`).
+        """
+        return _Placer(self, meant).run(entries)  # type: ignore[return-value]
 
     def follow(self, seq: int, entry: Entry) -> tuple[Placed, Progress]:
         """Place one message as `advance` does; faster where nothing is open."""
@@ -104,10 +118,29 @@ class Progress:
         return cls(turn, step, turn_of_step, run, made)
 
 
+def meant_by(
+    messages: Iterable[tuple[int, Message]], numbers: Mapping[str, int]
+) -> dict[int, int]:
+    """Numbers of results that say whose call they answer, each with the number of that.
+
+    An id alone may name several open calls.
+    """
+    meant: dict[int, int] = {}
+    for seq, message in messages:
+        if message.metadata and ANSWERS in message.metadata:
+            there = numbers.get(message.metadata[ANSWERS])
+            if there is not None and there < seq:
+                meant[seq] = there
+    return meant
+
+
 class _Placer:
     """Feeds a grouping that knows the open calls and nothing else of the past."""
 
-    def __init__(self, before: Progress) -> None:
+    def __init__(self, before: Progress, meant: Mapping[int, int]) -> None:
+        self.meant = meant
+        self.known: dict[int, int] = {}
+        """By number of a message with calls: its place in the grouping."""
         self.turn, self.step = before.turn, before.step
         self.turn_of_step, self.run_step = before.turn_of_step, before.run
         self.grouping = Grouping()
@@ -141,8 +174,14 @@ class _Placer:
             self.home[step] = (before.run, before.turn_of_step)
 
     def _add(self, seq: int, entry: Entry) -> int:
+        if entry.calls:
+            self.known[seq] = len(self.numbers)
         self.numbers.append(seq)
-        return self.grouping.add(entry)
+        there = -1
+        if seq in self.meant:
+            # A message without an open call is none whose call is answered.
+            there = self.known.get(self.meant[seq], _NONE)
+        return self.grouping.add(entry, there)
 
     def run(
         self, entries: Iterable[tuple[int, Entry]]

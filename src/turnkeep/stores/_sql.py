@@ -15,14 +15,12 @@ import attrs
 from turnkeep.errors import CorruptStoreError, FormatError
 from turnkeep.serial import dumps, loads
 
-from ._codec import corrupt, load_body, load_state, merged
+from ._checks import check_state
+from ._codec import corrupt, load_body, load_call, load_state, merged
 from ._progress import Progress
+from ._sql_seals import demand_seal, demand_text, seal
 from ._tail import RawRow
-from ._values import (
-    Row,
-    is_id,
-    unknown,
-)
+from ._values import CallRecord, Row, is_id, unknown
 
 BATCH = 500
 """Values in one `IN (...)`: databases limit them."""
@@ -52,9 +50,15 @@ class Head(NamedTuple):
     next_seq: int
     messages: int
     tokens: int
+    created: str
+    updated: str
     progress: Progress
     kept: str
     """`progress` as it is kept."""
+
+    def seal(self) -> int:
+        """Its checksum."""
+        return seal(*self[:10], self.kept)
 
 
 class Append(NamedTuple):
@@ -105,21 +109,28 @@ class Dialect(Protocol):
 APPEND = (
     "UPDATE conversations SET version = version + 1, serial = ?,"
     " next_seq = next_seq + 1, messages = messages + 1, tokens = tokens + ?,"
-    " updated_at = ?, progress = ? WHERE n = ? AND id = ? AND version = ?"
-    " AND next_seq = ? AND serial = ? AND progress = ?"
+    " updated_at = ?, progress = ?, crc = ? WHERE n = ? AND id = ? AND version = ?"
+    " AND next_seq = ? AND serial = ? AND progress = ? AND crc = ?"
 )
 """Moves a conversation on by one message, if it is as it was left: `Append.moved`."""
 
-HEAD = "n, version, floor, serial, next_seq, messages, tokens, progress"
-ROW = "seq, id, kind, step, turn, pin, tokens, counter, body"
-INSERT_ROW = f"conversation, version, {ROW}"
-INSERT = (
-    f"INSERT INTO messages ({INSERT_ROW})"  # noqa: S608
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+HEAD = (
+    "id, n, version, floor, serial, next_seq, messages, tokens, created_at,"
+    " updated_at, progress, crc"
 )
-"""Adds a message."""
+ROW = "seq, id, kind, step, turn, pin, tokens, counter, body, version, crc"
+"""Columns of a `RawRow`."""
 
-SEARCH_ROW = ", ".join(["v.n", "v.id", *(f"m.{name}" for name in ROW.split(", "))])
+CALL = "message_id, position, state, expires_at, version, body, crc"
+INSERT = (
+    f"INSERT INTO messages (conversation, {ROW})"  # noqa: S608
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+"""Adds a message: the values of `sealed`."""
+
+SEARCH_ROW = ", ".join(
+    [*(f"v.{name}" for name in HEAD.split(", ")), *(f"m.{n}" for n in ROW.split(", "))]
+)
 """Columns that a search gives: `v` is the conversation, `m` the message."""
 
 
@@ -137,32 +148,56 @@ def head(conversation_id: str, lock: str = "") -> Generator[Query, Rows, Head]:
     )
     if not found:
         raise unknown(conversation_id)
-    row = found[0]
-    return Head(
-        conversation_id,
-        row[0],
-        row[1],
-        row[2],
-        row[3],
-        row[4],
-        row[5],
-        row[6],
-        progress_of(row[7], conversation_id),
-        row[7],
-    )
+    return head_of(found[0])
 
 
-def progress_of(text: str, conversation_id: str) -> Progress:
-    """What is kept to place the next message.
+def head_of(row: tuple[Any, ...]) -> Head:
+    """A conversation's row, as `HEAD` selects it.
 
     Raises:
-        CorruptStoreError: It is something else.
+        CorruptStoreError: It is damaged.
     """
+    made = open_head(row)
+    demand_seal(row[-1], (*made[:10], made.kept), f"conversation {made.id!r}")
+    return made
+
+
+def open_head(row: tuple[Any, ...]) -> Head:
+    """The same, whatever its checksum is.
+
+    Raises:
+        CorruptStoreError: The list of open calls is no such list.
+    """
+    kept = row[10]
+    where = f"conversation {row[0]!r}"
+    demand_text(kept, where)
     try:
-        return Progress.load(loads(text))
+        progress = Progress.load(loads(kept))
     except FormatError as error:
-        where = f"conversation {conversation_id!r}"
         raise corrupt(where, error) from None
+    return Head._make((*row[:10], progress, kept))
+
+
+def found_of(row: tuple[Any, ...]) -> tuple[Head, RawRow]:
+    """The conversation and the message of a row of `SEARCH_ROW`.
+
+    Raises:
+        CorruptStoreError: The conversation's part is damaged.
+    """
+    return head_of(row[:12]), RawRow(*row[12:])
+
+
+def call_of(n: int, row: tuple[Any, ...], where: str) -> CallRecord:
+    """What is known about a call, of a row of `CALL`.
+
+    Raises:
+        CorruptStoreError: It is damaged.
+    """
+    *columns, body, crc = row
+    demand_text(body, where)
+    made = load_call(body, where)
+    demand_seal(crc, (n, *columns, body), where)
+    return made
 
 
 def raw(found: Rows) -> list[RawRow]:
@@ -170,13 +205,32 @@ def raw(found: Rows) -> list[RawRow]:
     return [RawRow(*row) for row in found]
 
 
-def decoded(row: RawRow, conversation_id: str) -> Row:
+def sealed(n: int, row: RawRow) -> tuple[Any, ...]:
+    """The values of `INSERT` for a message of conversation *n*: its checksum last."""
+    columns = (n, *row[:-1])
+    return (*columns, seal(*columns))
+
+
+def decoded(row: RawRow, n: int, conversation_id: str) -> Row:
     """The message of a row.
 
     Raises:
         CorruptStoreError: It is damaged.
     """
+    made = opened(row, conversation_id)
     where = f"conversation {conversation_id!r}, row {row.seq}"
+    demand_seal(row.crc, (n, *row[:-1]), where)
+    return made
+
+
+def opened(row: RawRow, conversation_id: str) -> Row:
+    """The same, whatever its checksum is.
+
+    Raises:
+        CorruptStoreError: It holds no message, or another one.
+    """
+    where = f"conversation {conversation_id!r}, row {row.seq}"
+    demand_text(row.body, where)
     message = load_body(row.body, row.pin, where)
     if message.id != row.id:
         reason = f"{where}: holds message {message.id!r} instead of {row.id!r}"
@@ -208,21 +262,30 @@ def all_rows(n: int) -> Generator[Query, Rows, list[RawRow]]:
 
 def state_of(n: int, conversation_id: str) -> Generator[Query, Rows, dict[str, Any]]:
     """A conversation's settings."""
-    found = yield Query("SELECT body FROM states WHERE conversation = ?", (n,))
+    found = yield Query("SELECT body, crc FROM states WHERE conversation = ?", (n,))
     if not found:
         return {}
-    made: dict[str, Any] = load_state(found[0][0], f"state of {conversation_id!r}")
+    [(body, crc)] = found
+    where = f"state of {conversation_id!r}"
+    demand_text(body, where)
+    made: dict[str, Any] = load_state(body, where)
+    demand_seal(crc, (n, body), where)
     return made
 
 
-def put_state(n: int, patch: Mapping[str, Any]) -> Generator[Query, Rows, None]:
+def put_state(
+    n: int, conversation_id: str, patch: Mapping[str, Any]
+) -> Generator[Query, Rows, None]:
     """Merge *patch* into a conversation's settings."""
-    old = yield from state_of(n, str(n))
-    body = dumps(merged(old, patch)).decode()
+    old = yield from state_of(n, conversation_id)
+    state = merged(old, patch)
+    check_state(state)
+    body = dumps(state).decode()
     yield Query(
-        "INSERT INTO states (conversation, body) VALUES (?, ?)"
-        " ON CONFLICT (conversation) DO UPDATE SET body = excluded.body",
-        (n, body),
+        "INSERT INTO states (conversation, body, crc) VALUES (?, ?, ?)"
+        " ON CONFLICT (conversation) DO UPDATE SET body = excluded.body,"
+        " crc = excluded.crc",
+        (n, body, seal(n, body)),
     )
 
 

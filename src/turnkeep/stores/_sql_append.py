@@ -14,11 +14,13 @@ from threading import Lock
 from typing import Final
 
 from turnkeep.errors import FormatError
-from turnkeep.turns import entry_of
+from turnkeep.turns import ANSWERS, entry_of
 
+from ._checks import check_row
 from ._codec import dump_body, now, scope_of, stamp
-from ._sql import Append, Head
-from ._values import Change, Row, is_id, is_name, serial_of
+from ._sql import Append, Head, sealed
+from ._tail import RawRow
+from ._values import Change, Row, is_id, serial_of
 
 KNOWN: Final = 64
 """Conversations whose ends a store remembers."""
@@ -62,11 +64,12 @@ def _append(before: Head, row: Row) -> Append | None:
     message = row.message
     if message.id is None or not is_id(message.id):
         return None
-    if row.counter is not None and not is_name(row.counter):
-        return None
     try:
+        check_row(row)
         body = dump_body(message)
     except FormatError:
+        return None
+    if ANSWERS in message.metadata:  # whose call it answers must be looked up
         return None
     seq = before.next_seq
     place, progress = before.progress.follow(seq, entry_of(message))
@@ -82,6 +85,8 @@ def _append(before: Head, row: Row) -> Append | None:
         seq + 1,
         before.messages + 1,
         before.tokens + tokens,
+        before.created,
+        stamp(now()),
         progress,
         progress.text(),
     )
@@ -90,26 +95,30 @@ def _append(before: Head, row: Row) -> Append | None:
         (
             left.serial,
             tokens,
-            stamp(now()),
+            left.updated,
             left.kept,
+            left.seal(),
             before.n,
             before.id,
             before.version,
             seq,
             before.serial,
             before.kept,
+            before.seal(),
         ),
-        (
+        sealed(
             before.n,
-            left.version,
-            seq,
-            message.id,
-            place.kind,
-            place.step,
-            place.turn,
-            scope_of(message),
-            row.tokens,
-            row.counter,
-            body,
+            RawRow(
+                seq,
+                message.id,
+                place.kind,
+                place.step,
+                place.turn,
+                scope_of(message),
+                row.tokens,
+                row.counter,
+                body,
+                left.version,
+            ),
         ),
     )

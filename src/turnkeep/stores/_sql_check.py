@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
-from turnkeep.errors import CorruptStoreError, UnknownConversationError
+from turnkeep.errors import CorruptStoreError
 from turnkeep.model import Message
-from turnkeep.turns import entry_of
 
 from ._codec import load_call, stamp
 from ._progress import Placed, Progress
-from ._sql import Head, Query, Rows, all_rows, decoded, head, state_of
+from ._sql import (
+    CALL,
+    HEAD,
+    Head,
+    Query,
+    Rows,
+    all_rows,
+    open_head,
+    opened,
+    state_of,
+)
+from ._sql_seals import BROKEN_SEAL, demand_text, seal
+from ._sql_write import grouped
 from ._tail import RawRow
-from ._values import Damage, serial_of
+from ._values import Damage, is_id, serial_of, unknown
 
 
 def check(
@@ -22,12 +34,19 @@ def check(
 ) -> Generator[Query, Rows, tuple[Damage, ...]]:
     """Damage in one conversation or in all; costs their length."""
     if conversation_id is not None:
-        found = yield from _check_one(conversation_id)
-        return tuple(found)
-    everything = yield Query("SELECT id FROM conversations ORDER BY id")
+        if not is_id(conversation_id):
+            raise unknown(conversation_id)
+        found = yield Query(
+            f"SELECT {HEAD} FROM conversations WHERE id = ?",  # noqa: S608
+            (conversation_id,),
+        )
+        if not found:
+            raise unknown(conversation_id)
+        return tuple((yield from _check_one(found[0])))
+    everything = yield Query(f"SELECT {HEAD} FROM conversations ORDER BY id")  # noqa: S608
     damage: list[Damage] = []
-    for (name,) in everything:
-        damage += yield from _check_one(name)
+    for row in everything:
+        damage += yield from _check_one(row)
     strays = yield Query(
         "SELECT conversation, seq FROM messages m WHERE NOT EXISTS (SELECT 1"
         " FROM conversations v WHERE v.n = m.conversation) ORDER BY conversation, seq"
@@ -42,27 +61,32 @@ def check(
     return tuple(damage)
 
 
-def _check_one(conversation_id: str) -> Generator[Query, Rows, list[Damage]]:
+def _check_one(row: tuple[Any, ...]) -> Generator[Query, Rows, list[Damage]]:
+    name = row[0] if is_id(row[0]) else None
     try:
-        found = yield from head(conversation_id)
-    except UnknownConversationError:
-        raise
+        found = open_head(row)
     except CorruptStoreError as error:
-        return [Damage(conversation_id, "conversations", error.reason)]
+        return [Damage(name, "conversations", error.reason)]
     rows = yield from all_rows(found.n)
     links = yield Query(
         "SELECT step, seq FROM links WHERE conversation = ? ORDER BY step, seq",
         (found.n,),
     )
     one = _One(found, rows)
-    one.figures()
-    messages = one.messages()
-    if len(messages) == len(rows):
-        one.places(messages, {(step, seq) for step, seq in links})
-    yield from one.versions()
-    yield from one.calls({m.id: len(m.tool_calls) for m in messages})
+    # Where a row is damaged, what is compared with it may be of any type.
+    sound = one.seals(row[-1])
     try:
-        yield from state_of(found.n, conversation_id)
+        one.figures()
+        messages = one.messages()
+        if len(messages) == len(rows):
+            one.places(messages, {(step, seq) for step, seq in links})
+        yield from one.versions()
+        yield from one.calls({m.id: len(m.tool_calls) for m in messages})
+    except (TypeError, ValueError, AttributeError):
+        if sound:
+            raise
+    try:
+        yield from state_of(found.n, found.id)
     except CorruptStoreError as error:
         one.note("states", error.reason)
     return one.damage
@@ -78,6 +102,16 @@ class _One:
 
     def note(self, where: str, reason: str) -> None:
         self.damage.append(Damage(self.found.id, where, reason))
+
+    def seals(self, crc: object) -> bool:
+        """Whether the rows of the conversation and its messages are as written."""
+        found = self.found
+        if crc != found.seal():
+            self.note("conversations", BROKEN_SEAL)
+        for row in self.rows:
+            if row.crc != seal(found.n, *row[:-1]):
+                self.note(f"messages, row {row.seq}", BROKEN_SEAL)
+        return not self.damage
 
     def figures(self) -> None:
         """Whether the conversation's own row counts what is there."""
@@ -103,18 +137,15 @@ class _One:
         messages: list[Message] = []
         for row in self.rows:
             try:
-                messages.append(decoded(row, self.found.id).message)
+                messages.append(opened(row, self.found.id).message)
             except CorruptStoreError as error:
                 self.note(f"messages, row {row.seq}", str(error))
         return messages
 
     def places(self, messages: Sequence[Message], links: set[tuple[int, int]]) -> None:
         """Whether steps, turns, links and open calls are those of the messages."""
-        entries = [
-            (row.seq, entry_of(message))
-            for row, message in zip(self.rows, messages, strict=True)
-        ]
-        placed, after = Progress().advance(entries)
+        seqs = [row.seq for row in self.rows]
+        placed, after = grouped(list(zip(seqs, messages, strict=True)))
         for place, row in zip(placed, self.rows, strict=True):
             if (place.kind, place.step, place.turn) != (row.kind, row.step, row.turn):
                 reason = (
@@ -155,19 +186,24 @@ class _One:
                 f"changes are told from version {found.floor} on, of {found.version}"
             )
             self.note("conversations", reason)
-        rows = yield Query(
-            "SELECT seq, version FROM messages WHERE conversation = ? ORDER BY seq",
-            (found.n,),
-        )
         newest = 0
-        for seq, version in rows:
+        for row in self.rows:
+            version = row.version
             if not newest <= version <= found.version:
                 reason = (
                     f"it is of version {version}, behind one of version {newest}, in a "
                     f"conversation at version {found.version}"
                 )
-                self.note(f"messages, row {seq}", reason)
+                self.note(f"messages, row {row.seq}", reason)
             newest = max(newest, version)
+        changes = yield Query(
+            "SELECT version, message_id, removed, crc FROM changes"
+            " WHERE conversation = ? ORDER BY version, message_id",
+            (found.n,),
+        )
+        for *change, crc in changes:
+            if crc != seal(found.n, *change):
+                self.note(f"changes, {change[1]!r:.60}", BROKEN_SEAL)
         for table in ("calls", "changes"):
             [(last,)] = yield Query(
                 f"SELECT max(version) FROM {table} WHERE conversation = ?",  # noqa: S608
@@ -187,13 +223,16 @@ class _One:
     def calls(self, made: Mapping[str | None, int]) -> Generator[Query, Rows, None]:
         """Whether what is known about calls is theirs, and filed as it says."""
         rows = yield Query(
-            "SELECT message_id, position, state, expires_at, body FROM calls"
+            f"SELECT {CALL} FROM calls"  # noqa: S608
             " WHERE conversation = ? ORDER BY message_id, position",
             (self.found.n,),
         )
-        for *columns, body in rows:
-            where = f"calls, {columns[0]!r}, {columns[1]}"
+        for *columns, version, body, crc in rows:
+            where = f"calls, {columns[0]!r:.60}, {columns[1]}"
+            if crc != seal(self.found.n, *columns, version, body):
+                self.note(where, BROKEN_SEAL)
             try:
+                demand_text(body, where)
                 call = load_call(body, where)
             except CorruptStoreError as error:
                 self.note(where, error.reason)

@@ -14,8 +14,7 @@ from typing import Final
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import SEARCH_ROW, Dialect, Query, Rows, batched, decoded
-from ._tail import RawRow
+from ._sql import SEARCH_ROW, Dialect, Query, Rows, batched, decoded, found_of
 from ._words import words_of
 
 WAITING: Final = 64
@@ -54,14 +53,14 @@ def settle(dialect: Dialect) -> Generator[Query, Rows, set[int]]:
     for marks, part in batched(n for (n,) in free):
         found = yield Query(f"{_ROWS} WHERE w.conversation IN ({marks})", part)
         made: list[tuple[int, int, str]] = []
-        for n, conversation_id, *row in found:
-            raw = RawRow(*row)
+        for row in found:
             try:
-                message = decoded(raw, conversation_id).message
+                there, raw = found_of(row)
+                message = decoded(raw, there.n, there.id).message
             except CorruptStoreError:
-                damaged.add(n)
+                damaged.add(row[1])
             else:
-                made.append((n, raw.seq, words_of(message)))
+                made.append((there.n, raw.seq, words_of(message)))
         yield from dialect.index(row for row in made if row[0] not in damaged)
         done = [(n,) for n in part if n not in damaged]
         yield Query("DELETE FROM waiting WHERE conversation = ?", done, many=True)

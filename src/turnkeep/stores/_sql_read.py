@@ -6,11 +6,14 @@ from collections.abc import Generator, Iterable
 from datetime import datetime
 from typing import Any
 
+from turnkeep.errors import CorruptStoreError
 from turnkeep.model import FrozenDict
 
 from ._base import MakeChange
-from ._codec import load_call, stamp
+from ._codec import stamp
 from ._sql import (
+    CALL,
+    HEAD,
     NEW_ROWS,
     ROW,
     Dialect,
@@ -19,10 +22,12 @@ from ._sql import (
     Rows,
     all_rows,
     batched,
+    call_of,
     decoded,
+    found_of,
     head,
+    head_of,
     possible,
-    progress_of,
     raw,
     state_of,
 )
@@ -30,7 +35,8 @@ from ._sql import (
     put_state as merge_state,
 )
 from ._sql_index import settle, waiting
-from ._sql_write import Writer
+from ._sql_seals import demand_seal
+from ._sql_write import Writer, leave
 from ._tail import (
     Ask,
     Fixed,
@@ -52,11 +58,19 @@ from ._values import (
     Row,
     Snapshot,
     checked_limit,
+    checked_text,
     is_id,
 )
 from ._words import split, words_of
 
 _ROWS = f"SELECT {ROW} FROM messages WHERE conversation = ?"  # noqa: S608
+_DUE = ", ".join(
+    [
+        "m.seq",
+        *(f"v.{c}" for c in HEAD.split(", ")),
+        *(f"c.{c}" for c in CALL.split(", ")),
+    ]
+)
 
 
 def read(conversation_id: str) -> Generator[Query, Rows, Snapshot]:
@@ -69,11 +83,18 @@ def _whole(found: Head) -> Generator[Query, Rows, Snapshot]:
     rows = yield from all_rows(found.n)
     calls = yield from calls_of(found)
     state = yield from state_of(found.n, found.id)
+    messages = tuple(decoded(row, found.n, found.id) for row in rows)
+    if len(rows) != found.messages:
+        reason = (
+            f"conversation {found.id!r}: {found.messages} messages were written, "
+            f"{len(rows)} are there"
+        )
+        raise CorruptStoreError(reason)
     return Snapshot(
         found.id,
         found.version,
         found.serial,
-        tuple(decoded(row, found.id) for row in rows),
+        messages,
         calls,
         state,
         rows_read=len(rows),
@@ -82,11 +103,11 @@ def _whole(found: Head) -> Generator[Query, Rows, Snapshot]:
 
 def calls_of(found: Head, since: int = -1) -> Generator[Query, Rows, tuple[Any, ...]]:
     rows = yield Query(
-        "SELECT body FROM calls WHERE conversation = ? AND version > ?"
+        f"SELECT {CALL} FROM calls WHERE conversation = ? AND version > ?"  # noqa: S608
         " ORDER BY message_id, position",
         (found.n, since),
     )
-    return tuple(load_call(row[0], f"calls of {found.id!r}") for row in rows)
+    return tuple(call_of(found.n, row, f"calls of {found.id!r}") for row in rows)
 
 
 def read_tail(
@@ -105,17 +126,17 @@ def read_tail(
             chosen = stop.value
             break
         answer = yield from _answer(found.n, ask)
-    rows = tuple(decoded(row, found.id) for row in chosen.rows)
+    rows = tuple(decoded(row, found.n, found.id) for row in chosen.rows)
     calls: list[CallRecord] = []
     for marks, part in batched(
         row.message.id for row in rows if row.message.tool_calls
     ):
         bodies = yield Query(
-            "SELECT body FROM calls WHERE conversation = ?"  # noqa: S608
+            f"SELECT {CALL} FROM calls WHERE conversation = ?"  # noqa: S608
             f" AND message_id IN ({marks}) ORDER BY message_id, position",
             (found.n, *part),
         )
-        calls += (load_call(row[0], f"calls of {found.id!r}") for row in bodies)
+        calls += (call_of(found.n, row, f"calls of {found.id!r}") for row in bodies)
     state = yield from state_of(found.n, found.id)
     return Snapshot(
         found.id,
@@ -180,7 +201,7 @@ def read_messages(
     for marks, part in batched(possible(message_ids)):
         rows += raw((yield Query(f"{_ROWS} AND id IN ({marks})", (found.n, *part))))
     rows.sort()
-    return tuple(decoded(row, conversation_id) for row in rows)
+    return tuple(decoded(row, found.n, conversation_id) for row in rows)
 
 
 def read_since(conversation_id: str, version: int) -> Generator[Query, Rows, Delta]:
@@ -199,10 +220,12 @@ def since(found: Head, version: int) -> Generator[Query, Rows, Delta]:
         return Delta(found.version, found.serial, Change())
     fresh = raw((yield Query(NEW_ROWS.format(ROW), (found.n, found.n, version))))
     touched = yield Query(
-        "SELECT message_id, removed FROM changes WHERE conversation = ?"
-        " AND version > ? ORDER BY version",
+        "SELECT message_id, removed, version, crc FROM changes"
+        " WHERE conversation = ? AND version > ? ORDER BY version",
         (found.n, version),
     )
+    for name, gone, at, crc in touched:
+        demand_seal(crc, (found.n, at, name, gone), f"changes of {found.id!r}")
     removed = tuple(dict.fromkeys(row[0] for row in touched if row[1]))
     new = {row.id for row in fresh}
     changed = {row[0] for row in touched if not row[1]} - new
@@ -216,8 +239,8 @@ def since(found: Head, version: int) -> Generator[Query, Rows, Delta]:
         found.version,
         found.serial,
         Change(
-            append=tuple(decoded(row, found.id) for row in fresh),
-            replace=tuple(decoded(row, found.id) for row in replaced),
+            append=tuple(decoded(row, found.n, found.id) for row in fresh),
+            replace=tuple(decoded(row, found.n, found.id) for row in replaced),
             remove=removed,
             calls=calls,
         ),
@@ -240,27 +263,27 @@ def conversations(
 ) -> Generator[Query, Rows, tuple[Info, ...]]:
     """The conversations, the last changed one first."""
     most = checked_limit(2**62 if limit is None else limit)
-    if contains and not is_id(contains):
+    if checked_text(contains, "contains") and not is_id(contains):
         return ()
     where, values = "", []
     if contains:
         where, values = f" WHERE {dialect.position}(id, ?) > 0", [contains]
     rows = yield Query(
-        "SELECT id, version, messages, tokens, progress, created_at, updated_at"  # noqa: S608
-        f" FROM conversations{where} ORDER BY updated_at DESC, id LIMIT ?",
+        f"SELECT {HEAD} FROM conversations{where}"  # noqa: S608
+        " ORDER BY updated_at DESC, id LIMIT ?",
         (*values, most),
     )
     return tuple(
         Info(
-            row[0],
-            row[1],
-            row[2],
-            row[3],
-            len(progress_of(row[4], row[0]).open),
-            datetime.fromisoformat(row[5]),
-            datetime.fromisoformat(row[6]),
+            each.id,
+            each.version,
+            each.messages,
+            each.tokens,
+            len(each.progress.open),
+            datetime.fromisoformat(each.created),
+            datetime.fromisoformat(each.updated),
         )
-        for row in rows
+        for each in map(head_of, rows)
     )
 
 
@@ -269,40 +292,40 @@ def search(
 ) -> Generator[Query, Rows, tuple[Hit, ...]]:
     """Messages that hold every word, the newest first."""
     limit = checked_limit(limit)
+    words = split(checked_text(query, "what is searched for"))
     n = None
     if conversation_id is not None:
         n = (yield from head(conversation_id)).n
-    words = split(query)
     if not words:
         return ()
     found = yield dialect.search(words, n, limit)
-    hits = [(row[0], row[2], Hit(row[1], _row(row))) for row in found]
-    for row in (yield from waiting(n)):
-        hit = Hit(row[1], _row(row))
+    hits: list[tuple[int, int, Hit]] = []
+    for row in (*found, *(yield from waiting(n))):
+        there, message = found_of(row)
+        hit = Hit(there.id, decoded(message, there.n, there.id))
+        # What waits may lack them, and so may what a damaged index names.
         if set(words) <= set(words_of(hit.message).split(" ")):
-            hits.append((row[0], row[2], hit))
+            hits.append((there.n, message.seq, hit))
     hits.sort(key=lambda hit: hit[:2], reverse=True)
     return tuple(hit for _, _, hit in hits[:limit])
-
-
-def _row(found: tuple[Any, ...]) -> Row:
-    return decoded(RawRow(*found[2:]), found[1])
 
 
 def due(now: datetime) -> Generator[Query, Rows, tuple[tuple[str, CallRecord], ...]]:
     """Awaited calls whose deadline has passed, the earliest first."""
     rows = yield Query(
-        "SELECT v.id, v.progress, m.seq, c.position, c.body FROM calls c"
+        f"SELECT {_DUE} FROM calls c"  # noqa: S608
         " JOIN conversations v ON v.n = c.conversation"
         " JOIN messages m ON m.conversation = c.conversation AND m.id = c.message_id"
         " WHERE c.expires_at <= ? AND c.state IS NULL ORDER BY c.expires_at, v.id",
         (stamp(now),),
     )
     made: list[tuple[str, CallRecord]] = []
-    for conversation_id, progress, seq, position, body in rows:
-        opened = progress_of(progress, conversation_id).open
-        if any((place.seq, place.position) == (seq, position) for place in opened):
-            made.append((conversation_id, load_call(body, "calls")))
+    for seq, *row in rows:
+        found, call = head_of(tuple(row[:12])), row[12:]
+        record = call_of(found.n, tuple(call), f"calls of {found.id!r}")
+        place = (seq, record.position)
+        if any((each.seq, each.position) == place for each in found.progress.open):
+            made.append((found.id, record))
     return tuple(made)
 
 
@@ -311,12 +334,14 @@ def put_state(
 ) -> Generator[Query, Rows, None]:
     """Set settings without a new version."""
     found = yield from head(conversation_id, dialect.lock)
-    yield from merge_state(found.n, state)
+    yield from merge_state(found.n, found.id, state)
 
 
-def compact(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, None]:
-    """Forget which messages changed when."""
+def compact(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, Head]:
+    """Forget which messages changed when; returns how the conversation is then."""
     found = yield from head(conversation_id, dialect.lock)
     yield from settle(dialect)
     yield Query("DELETE FROM changes WHERE conversation = ?", (found.n,))
-    yield Query("UPDATE conversations SET floor = version WHERE n = ?", (found.n,))
+    left = found._replace(floor=found.version)
+    yield leave(left)
+    return left

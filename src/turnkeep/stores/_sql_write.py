@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
 from turnkeep.errors import ConflictError, DuplicateIdError, UnknownMessageError
-from turnkeep.turns import entry_of
+from turnkeep.model import Message
+from turnkeep.turns import ANSWERS, entry_of
 
+from ._checks import check_change
 from ._codec import dump_body, dump_call, id_of, now, scope_of, stamp
 from ._document import after
-from ._progress import Placed, Progress
+from ._progress import Placed, Progress, meant_by
 from ._sql import (
+    CALL,
     INSERT,
     NEW_ROWS,
     ROW,
@@ -25,15 +28,16 @@ from ._sql import (
     possible,
     put_state,
     raw,
+    sealed,
 )
 from ._sql_index import indexed
+from ._sql_seals import seal
 from ._tail import RawRow
 from ._values import (
     CallRecord,
     Change,
     Pin,
     Row,
-    check_names,
     checked_id,
     is_id,
     serial_of,
@@ -60,16 +64,16 @@ class Writer:
     def run(self) -> Generator[Query, Rows, Head]:
         """Make the change; returns how the conversation is then."""
         change = self.change
-        check_names(change)
+        check_change(change)
         yield from self._remove(change.remove)
         yield from self._replace(change.replace)
         yield from self._pin(change.pins)
         yield from self._append(change.append)
         if self.regroup:
-            yield from self._group_again()
+            yield from self.group_again()
         yield from self._note(change.calls)
         if change.state:
-            yield from put_state(self.n, change.state)
+            yield from put_state(self.n, self.before.id, change.state)
         return (yield from self._finish())
 
     def _existing(
@@ -113,7 +117,10 @@ class Writer:
         self.regroup = True
 
     def _words(self, row: RawRow) -> tuple[int, int, str]:
-        return self.n, row.seq, words_of(decoded(row, self.before.id).message)
+        return self.n, row.seq, words_of(self._message(row))
+
+    def _message(self, row: RawRow) -> Message:
+        return decoded(row, self.n, self.before.id).message
 
     def _replace(self, rows: Sequence[Row]) -> Generator[Query, Rows, None]:
         if not rows:
@@ -122,7 +129,7 @@ class Writer:
         border = yield from indexed(self.dialect, self.n)
         for row in rows:
             old = before[id_of(row.message)]
-            former = decoded(old, self.before.id).message
+            former = self._message(old)
             entry = entry_of(row.message)
             if entry != entry_of(former):
                 self.regroup = True
@@ -130,19 +137,14 @@ class Writer:
             if words != fresh and old.seq < border:
                 yield from self.dialect.unindex([(self.n, old.seq, words)])
                 yield from self.dialect.index([(self.n, old.seq, fresh)])
-            yield Query(
-                "UPDATE messages SET kind = ?, pin = ?, tokens = ?, counter = ?,"
-                " body = ? WHERE conversation = ? AND seq = ?",
-                (
-                    entry.kind,
-                    scope_of(row.message),
-                    row.tokens,
-                    row.counter,
-                    dump_body(row.message),
-                    self.n,
-                    old.seq,
-                ),
+            made = old._replace(
+                kind=entry.kind,
+                pin=scope_of(row.message),
+                tokens=row.tokens,
+                counter=row.counter,
+                body=dump_body(row.message),
             )
+            yield self._update([made])
             self.tokens += max(row.tokens, 0) - max(old.tokens, 0)
             self.touched.append((old.id, 0))
 
@@ -150,12 +152,25 @@ class Writer:
         if not pins:
             return
         found = yield from self._demand([pin.message for pin in pins])
-        yield Query(
-            "UPDATE messages SET pin = ? WHERE conversation = ? AND seq = ?",
-            [(pin.scope, self.n, found[pin.message].seq) for pin in pins],
+        for pin in pins:
+            row = found[pin.message]
+            message = self._message(row)
+            body = row.body
+            if pin.scope is None and '"pin_scope"' in body:
+                body = dump_body(message.evolve(pinned=False, pin_scope="turn"))
+            found[pin.message] = row._replace(pin=pin.scope, body=body)
+        yield self._update(found.values())
+        self.touched += [(pin.message, 0) for pin in pins]
+
+    def _update(self, rows: Iterable[RawRow]) -> Query:
+        """Write rows anew that were there, with the checksums that they have now."""
+        columns = [sealed(self.n, row) for row in rows]
+        return Query(
+            "UPDATE messages SET kind = ?, step = ?, turn = ?, pin = ?, tokens = ?,"
+            " counter = ?, body = ?, crc = ? WHERE conversation = ? AND seq = ?",
+            [(*c[3:10], c[11], *c[:2]) for c in columns],
             many=True,
         )
-        self.touched += [(pin.message, 0) for pin in pins]
 
     def _append(self, rows: Sequence[Row]) -> Generator[Query, Rows, None]:
         if not rows:
@@ -170,20 +185,22 @@ class Writer:
             taken = yield from self._existing(ids)
             if taken:
                 raise DuplicateIdError(next(i for i in ids if i in taken))
-        placed = self._place(ids.values(), rows)
+        placed = yield from self._place(ids, rows)
         columns = [
-            (
+            sealed(
                 self.n,
-                self.version,
-                place.seq,
-                row.message.id,
-                place.kind,
-                place.step,
-                place.turn,
-                scope_of(row.message),
-                row.tokens,
-                row.counter,
-                dump_body(row.message),
+                RawRow(
+                    place.seq,
+                    row.message.id or "",
+                    place.kind,
+                    place.step,
+                    place.turn,
+                    scope_of(row.message),
+                    row.tokens,
+                    row.counter,
+                    dump_body(row.message),
+                    self.version,
+                ),
             )
             for place, row in zip(placed, rows, strict=True)
         ]
@@ -195,12 +212,24 @@ class Writer:
         self.messages += len(rows)
         self.tokens += sum(max(row.tokens, 0) for row in rows)
 
-    def _place(self, seqs: Iterable[int], rows: Sequence[Row]) -> list[Placed]:
-        entries = [entry_of(row.message) for row in rows]
+    def _place(
+        self, ids: Mapping[str, int], rows: Sequence[Row]
+    ) -> Generator[Query, Rows, list[Placed]]:
+        entries = [
+            (seq, entry_of(row.message))
+            for seq, row in zip(ids.values(), rows, strict=True)
+        ]
         if self.regroup:
             # Everything is going to be placed again.
-            return [Placed(s, e.kind, s, s) for s, e in zip(seqs, entries, strict=True)]
-        placed, self.progress = self.progress.advance(zip(seqs, entries, strict=True))
+            return [Placed(seq, entry.kind, seq, seq) for seq, entry in entries]
+        numbers = dict(ids)
+        asked = [row.message.metadata.get(ANSWERS) for row in rows]
+        if any(asked) and self.messages:
+            found = yield from self._existing(name for name in asked if name)
+            numbers |= {name: row.seq for name, row in found.items()}
+        messages = (row.message for row in rows)
+        meant = meant_by(zip(ids.values(), messages, strict=True), numbers)
+        placed, self.progress = self.progress.advance(entries, meant)
         return placed
 
     def _link(self, placed: Iterable[Placed]) -> Iterator[Query]:
@@ -212,22 +241,16 @@ class Writer:
                 many=True,
             )
 
-    def _group_again(self) -> Generator[Query, Rows, None]:
+    def group_again(self) -> Generator[Query, Rows, None]:
         """Place every message anew; costs the history."""
         rows = yield from all_rows(self.n)
-        entries = [
-            (row.seq, entry_of(decoded(row, self.before.id).message)) for row in rows
-        ]
-        placed, self.progress = Progress().advance(entries)
+        messages = [(row.seq, self._message(row)) for row in rows]
+        placed, self.progress = grouped(messages)
         yield Query("DELETE FROM links WHERE conversation = ?", (self.n,))
-        yield Query(
-            "UPDATE messages SET step = ?, turn = ? WHERE conversation = ? AND seq = ?",
-            [
-                (place.step, place.turn, self.n, place.seq)
-                for place, row in zip(placed, rows, strict=True)
-                if (place.step, place.turn) != (row.step, row.turn)
-            ],
-            many=True,
+        yield self._update(
+            row._replace(step=place.step, turn=place.turn)
+            for place, row in zip(placed, rows, strict=True)
+            if (place.step, place.turn) != (row.step, row.turn)
         )
         yield from self._link(placed)
 
@@ -235,33 +258,35 @@ class Writer:
         if not calls:
             return
         yield from self._demand(list({call.message for call in calls}))
+        columns = [
+            (
+                self.n,
+                call.message,
+                call.position,
+                call.state,
+                stamp(call.expires_at) if call.expires_at else None,
+                self.version,
+                dump_call(call),
+            )
+            for call in calls
+        ]
         yield Query(
-            "INSERT INTO calls (conversation, message_id, position, state, expires_at,"
-            " version, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            f"INSERT INTO calls (conversation, {CALL})"  # noqa: S608
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (conversation, message_id, position) DO UPDATE SET"
             " state = excluded.state, expires_at = excluded.expires_at,"
-            " version = excluded.version, body = excluded.body",
-            [
-                (
-                    self.n,
-                    call.message,
-                    call.position,
-                    call.state,
-                    stamp(call.expires_at) if call.expires_at else None,
-                    self.version,
-                    dump_call(call),
-                )
-                for call in calls
-            ],
+            " version = excluded.version, body = excluded.body, crc = excluded.crc",
+            [(*each, seal(*each)) for each in columns],
             many=True,
         )
 
     def _finish(self) -> Generator[Query, Rows, Head]:
         if self.touched:
+            columns = [(self.n, self.version, *touched) for touched in self.touched]
             yield Query(
-                "INSERT INTO changes (conversation, version, message_id, removed)"
-                " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [(self.n, self.version, *touched) for touched in self.touched],
+                "INSERT INTO changes (conversation, version, message_id, removed, crc)"
+                " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                [(*each, seal(*each)) for each in columns],
                 many=True,
             )
         before = self.before
@@ -276,24 +301,29 @@ class Writer:
             before.next_seq + len(ids),
             self.messages,
             self.tokens,
+            before.created,
+            stamp(now()),
             self.progress,
             self.progress.text(),
         )
-        yield Query(
-            "UPDATE conversations SET version = ?, serial = ?, next_seq = ?,"
-            " messages = ?, tokens = ?, updated_at = ?, progress = ? WHERE n = ?",
-            (
-                left.version,
-                left.serial,
-                left.next_seq,
-                left.messages,
-                left.tokens,
-                stamp(now()),
-                left.kept,
-                self.n,
-            ),
-        )
+        yield leave(left)
         return left
+
+
+def leave(left: Head) -> Query:
+    """The statement that writes a conversation's row as it is left."""
+    return Query(
+        "UPDATE conversations SET version = ?, floor = ?, serial = ?, next_seq = ?,"
+        " messages = ?, tokens = ?, updated_at = ?, progress = ?, crc = ? WHERE n = ?",
+        (*left[2:8], left.updated, left.kept, left.seal(), left.n),
+    )
+
+
+def grouped(messages: Sequence[tuple[int, Message]]) -> tuple[list[Placed], Progress]:
+    """Where each of all messages of a conversation belongs, by their numbers."""
+    entries = ((seq, entry_of(message)) for seq, message in messages)
+    numbers = {message.id or "": seq for seq, message in messages}
+    return Progress().advance(entries, meant_by(messages, numbers))
 
 
 def create(
@@ -309,15 +339,16 @@ def create(
     start = Progress()
     made = yield Query(
         "INSERT INTO conversations (id, version, floor, serial, next_seq, messages,"
-        " tokens, created_at, updated_at, progress)"
-        " VALUES (?, 0, 0, 0, 0, 0, 0, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING n",
+        " tokens, created_at, updated_at, progress, crc)"
+        " VALUES (?, 0, 0, 0, 0, 0, 0, ?, ?, ?, 0) ON CONFLICT DO NOTHING RETURNING n",
         (conversation_id, moment, moment, start.text()),
     )
     if not made:
         there = yield from head(conversation_id)
         raise ConflictError(conversation_id, 0, there.version)
     n = made[0][0]
-    before = Head(conversation_id, n, 0, 0, 0, 0, 0, 0, start, start.text())
+    kept = start.text()
+    before = Head(conversation_id, n, 0, 0, 0, 0, 0, 0, moment, moment, start, kept)
     return (yield from Writer(dialect, before, change).run())
 
 
@@ -364,7 +395,7 @@ def delete(dialect: Dialect, conversation_id: str) -> Generator[Query, Rows, boo
     border = yield from indexed(dialect, n)
     rows = yield from all_rows(n)
     yield from dialect.unindex(
-        (n, row.seq, words_of(decoded(row, conversation_id).message))
+        (n, row.seq, words_of(decoded(row, n, conversation_id).message))
         for row in rows
         if row.seq < border
     )

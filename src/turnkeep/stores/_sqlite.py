@@ -4,19 +4,20 @@ import errno
 import os
 import sqlite3
 from collections.abc import Generator
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from turnkeep.errors import CorruptStoreError
 
-from . import _sql_read
 from ._forks import Guard, keep
 from ._sql import APPEND, INSERT, Append, Query, Rows
-from ._sql_append import Heads
-from ._sql_check import check
 from ._sql_index import WAITING, settle
+from ._sql_migrate import seal_everything
+from ._sql_operations import SqlOperations
+from ._sql_seals import LENIENT
 from ._sql_store import SqlStore
 from ._sqlite_sql import (
     APPLICATION,
@@ -34,6 +35,9 @@ from ._values import (
 
 T = TypeVar("T")
 
+_UNREADABLE: Final = "Could not decode to UTF-8"
+# What sqlite3 says, and nothing but its words tell it from other errors.
+
 
 class SqliteStore(SqlStore):
     """Conversations in one SQLite file: the store for one machine.
@@ -46,23 +50,34 @@ class SqliteStore(SqlStore):
 
     Args:
         path:
-            The file; made with mode 0600 where there is none.
+            The file; made with mode 0600 where there is none. A URI of SQLite is
+            understood, too: `"file:chats.db?mode=ro"`.
         timeout:
             Seconds to wait for another writer before `TimeoutError`.
+        read_only:
+            Refuse to write, and leave the file as it is. A file that cannot be written
+            (its mode, a read-only file system) is opened so in any case.
 
     Raises:
         CorruptStoreError: The file is damaged, or not one of ours.
         OSError: It cannot be opened or made.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        timeout: float = 60.0,
+        read_only: bool = False,
+    ) -> None:
         """See the class."""
-        self.path: Path = Path(path)
+        self.path: Path
+        self.path, read = _place(path)
+        self.read_only: bool = read_only or read
         self._timeout = timeout
         self._told = Told(self.path)
         self._guard = Guard(self._pause, self._renew)
-        self._dialect = Sqlite()
-        self._heads = Heads()
+        self._operations = SqlOperations(Sqlite())
         self._alone = count(1)
         self._refusal = ""
         self._connection: sqlite3.Connection | None = None
@@ -80,24 +95,66 @@ class SqliteStore(SqlStore):
             raise ValueError(msg)
         if self._connection is not None:
             return self._connection
-        fresh = not self.path.exists()
-        if fresh:
+        if not self.read_only and not self.path.exists():
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
         with self._told:
-            made = sqlite3.connect(
-                self.path,
-                timeout=self._timeout,
-                isolation_level=None,
-                check_same_thread=False,
-            )
             try:
-                self._prepare(made)
-            except BaseException:
-                made.close()
+                if self.read_only or not os.access(self.path, os.W_OK):
+                    self._connection = self._opened_to_read()
+                else:
+                    self._connection = self._prepared(self._opened())
+            except UnicodeDecodeError as error:
+                # SQLite's own error, which quotes what is damaged.
+                reason = f"{self.path}: {error}"
+                raise CorruptStoreError(reason) from error
+        return self._connection
+
+    def _opened(self, query: str = "") -> sqlite3.Connection:
+        """A connection; nothing has been read yet."""
+        return sqlite3.connect(
+            f"{self.path.absolute().as_uri()}{query}",
+            uri=True,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _opened_to_read(self) -> sqlite3.Connection:
+        """A connection to what cannot be written, or must not be.
+
+        SQLite shares an index of its log through a file, which it must be able to make.
+        Where it cannot, the file is read alone if there is no log beside it.
+        """
+        log = Path(f"{self.path}-wal")
+        made = self._opened("?mode=ro")
+        try:
+            made.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            made.close()
+            if log.exists() and log.stat().st_size:
                 raise
-        self._connection = made
+            made = self._opened("?mode=ro&immutable=1")
+        if self._version(made) != SCHEMA:
+            # Earlier tables are brought up to date in a copy.
+            copy = sqlite3.connect(
+                ":memory:", isolation_level=None, check_same_thread=False
+            )
+            with closing(made):
+                made.backup(copy)
+            self._prepared(copy).execute("PRAGMA query_only = ON")
+            return copy
+        self._configure(made)
         return made
+
+    def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """*connection* with tables that are up to date; closed if they cannot be."""
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _pause(self) -> bool:
         """Close the connection before a fork; the next use opens another.
@@ -114,21 +171,25 @@ class SqliteStore(SqlStore):
         return True
 
     def _renew(self, paused: bool) -> None:
-        self._heads = Heads()
+        self._operations = SqlOperations(Sqlite())
         if not paused and not self._refusal:
             keep(self._connection)
             self._refusal = "was at work while this process forked: fork when it rests"
 
+    def _configure(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        # Nothing in a file from elsewhere may run functions of ours.
+        connection.execute("PRAGMA trusted_schema = OFF")
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
         execute = connection.execute
-        execute("PRAGMA foreign_keys = ON")
-        execute("PRAGMA synchronous = FULL")
-        # Nothing in a file from elsewhere may run functions of ours.
-        execute("PRAGMA trusted_schema = OFF")
+        self._configure(connection)
         if self._version(connection) == SCHEMA:
             return
         mode = execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        if mode != "wal":  # pragma: no cover - file systems without shared memory
+        # A copy in memory has no log, and no file system is without one otherwise.
+        if mode not in ("wal", "memory"):  # pragma: no cover - no shared memory
             reason = f"{self.path}: SQLite cannot keep a write-ahead log here ({mode})"
             raise OSError(errno.ENOTSUP, reason)
         execute("BEGIN IMMEDIATE")
@@ -140,6 +201,8 @@ class SqliteStore(SqlStore):
             for step in steps:
                 for statement in step.strip().split(";\n"):
                     execute(statement)
+            if 0 < version < 3:
+                _drive(connection.cursor(), seal_everything(self._operations.dialect))
             execute(f"PRAGMA application_id = {APPLICATION}")
             execute(f"PRAGMA user_version = {SCHEMA}")
             execute("COMMIT")
@@ -201,7 +264,7 @@ class SqliteStore(SqlStore):
                 execute(INSERT, one.columns)
                 execute(WAIT, (one.n, one.seq))
                 if next(self._alone) % WAITING == 0:
-                    _drive(cursor, settle(self._dialect))
+                    _drive(cursor, settle(self._operations.dialect))
                 execute("COMMIT")
             except sqlite3.IntegrityError:
                 connection.rollback()
@@ -219,7 +282,7 @@ class SqliteStore(SqlStore):
 
     def compact(self, conversation_id: str) -> None:
         """See `Store.compact`; rewrites the file, which takes its size again."""
-        self._write(_sql_read.compact(self._dialect, conversation_id))
+        super().compact(conversation_id)
         with self._guard.lock, self._told:
             connection = self._connect()
             sql = "INSERT INTO search_index (search_index) VALUES ('optimize')"
@@ -231,10 +294,10 @@ class SqliteStore(SqlStore):
         """See `Store.check`; SQLite's own checks come first."""
         damage: list[Damage] = []
         if conversation_id is None:
-            with self._guard.lock:
+            with self._guard.lock, self._told:
                 damage += integrity(self._connect())
         try:
-            damage += self._read(check(conversation_id))
+            damage += super().check(conversation_id)
         except CorruptStoreError as error:
             damage.append(Damage(conversation_id, str(self.path), error.reason))
         return tuple(damage)
@@ -250,6 +313,37 @@ class SqliteStore(SqlStore):
             self._refusal = self._refusal or "is closed"
 
 
+def _place(path: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """A file, and whether it is only to be read: a path, or a URI of SQLite.
+
+    Raises:
+        ValueError: The URI asks for what a store does not do.
+    """
+    if not isinstance(path, str) or not path.startswith("file:"):
+        return Path(path), False
+    parts = urlsplit(path)
+    wishes = dict(parse_qsl(parts.query))
+    mode = wishes.pop("mode", "rwc")
+    if wishes or mode not in ("ro", "rw", "rwc"):
+        msg = f"{path!r}: a store understands mode=ro, and no other wishes of a URI"
+        raise ValueError(msg)
+    return Path(unquote(parts.path)), mode == "ro"
+
+
+def _leniently(cursor: sqlite3.Cursor, query: Query) -> Rows:
+    """Read what is no UTF-8 all the same: whoever looks at it says where it stands."""
+    connection = cursor.connection
+    connection.text_factory = _lenient
+    try:
+        return connection.execute(query.sql, query.values).fetchall()
+    finally:
+        connection.text_factory = str
+
+
+def _lenient(raw: bytes) -> str:
+    return raw.decode("utf-8", LENIENT)
+
+
 def _drive(cursor: sqlite3.Cursor, operation: Generator[Query, Rows, T]) -> T:
     rows: Any = None
     while True:
@@ -262,4 +356,12 @@ def _drive(cursor: sqlite3.Cursor, operation: Generator[Query, Rows, T]) -> T:
             cursor.executemany(query.sql, query.values)
             rows = []
         else:
-            rows = cursor.execute(query.sql, query.values).fetchall()
+            try:
+                rows = cursor.execute(query.sql, query.values).fetchall()
+            except sqlite3.OperationalError as error:
+                if _UNREADABLE not in str(error):
+                    raise
+                rows = _leniently(cursor, query)
+            except UnicodeDecodeError as error:
+                # SQLite's own error, which quotes what is damaged.
+                raise sqlite3.DatabaseError(str(error)) from error

@@ -13,7 +13,7 @@ from turnkeep.errors import CorruptStoreError
 from ._sql import SEARCH_ROW, Query
 from ._values import Damage
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Version of the tables, kept in `user_version`."""
 
 APPLICATION: Final = 0x74_6B_65_70
@@ -29,11 +29,19 @@ CREATE TABLE waiting (
   seq INTEGER NOT NULL
 )"""
 
-MIGRATIONS: Final[dict[int, str]] = {1: _WAITING}
+_CRC: Final = "crc INTEGER NOT NULL DEFAULT 0"
+
+_SEALED: Final = ("conversations", "states", "messages", "calls", "changes")
+# Tables whose rows have a checksum.
+
+MIGRATIONS: Final[dict[int, str]] = {
+    1: _WAITING,
+    2: ";\n".join(f"ALTER TABLE {table} ADD COLUMN {_CRC}" for table in _SEALED),
+}
 """By version of the tables: the statements that lead to the next one."""
 
 TABLES = (
-    """
+    f"""
 CREATE TABLE conversations (
   n INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -45,11 +53,13 @@ CREATE TABLE conversations (
   tokens INTEGER NOT NULL,
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL,
-  progress TEXT NOT NULL
+  progress TEXT NOT NULL,
+  {_CRC}
 );
 CREATE TABLE states (
   conversation INTEGER PRIMARY KEY REFERENCES conversations (n) ON DELETE CASCADE,
-  body TEXT NOT NULL
+  body TEXT NOT NULL,
+  {_CRC}
 );
 CREATE TABLE messages (
   conversation INTEGER NOT NULL REFERENCES conversations (n) ON DELETE CASCADE,
@@ -63,6 +73,7 @@ CREATE TABLE messages (
   tokens INTEGER NOT NULL,
   counter TEXT,
   body TEXT NOT NULL,
+  {_CRC},
   PRIMARY KEY (conversation, seq),
   UNIQUE (conversation, id)
 );
@@ -85,6 +96,7 @@ CREATE TABLE calls (
   expires_at TEXT,
   version INTEGER NOT NULL,
   body TEXT NOT NULL,
+  {_CRC},
   PRIMARY KEY (conversation, message_id, position),
   FOREIGN KEY (conversation, message_id) REFERENCES messages (conversation, id)
     ON DELETE CASCADE
@@ -97,6 +109,7 @@ CREATE TABLE changes (
   version INTEGER NOT NULL,
   message_id TEXT NOT NULL,
   removed INTEGER NOT NULL,
+  {_CRC},
   PRIMARY KEY (conversation, version, message_id, removed)
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE search_index USING fts5(
@@ -159,8 +172,11 @@ def integrity(connection: sqlite3.Connection) -> Iterator[Damage]:
     for sql, judge in checks:
         try:
             rows = connection.execute(sql).fetchall()
-        except sqlite3.DatabaseError as error:
-            yield Damage(None, "database", f"{sql}: {error}")
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            # An error may quote what is damaged, and be no UTF-8 for that.
+            code = getattr(error, "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_READONLY:
+                yield Damage(None, "database", f"{sql}: {error}")
             continue
         for row in rows:
             reason = judge(row)
@@ -190,12 +206,14 @@ class Told:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if not isinstance(error, sqlite3.DatabaseError):
             return
+        if isinstance(error, sqlite3.ProgrammingError):
+            return  # a mistake of ours
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            reason = f"{self.path}: {error}"
-            raise CorruptStoreError(reason) from error
         if code in self._CODES:
             number, words = self._CODES[code]
             raise OSError(
                 number, f"{words} ({error}); nothing was written", str(self.path)
             ) from error
+        # Our statements fit our tables: where one does not, these are not as they were.
+        reason = f"{self.path}: {error}"
+        raise CorruptStoreError(reason) from error

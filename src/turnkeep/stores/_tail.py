@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import attrs
 
-from turnkeep.turns import SYSTEM
+from turnkeep.turns import RESULT, SYSTEM
 
 from ._progress import Progress
 
@@ -31,6 +31,9 @@ class RawRow(NamedTuple):
     tokens: int
     counter: str | None
     body: str
+    version: int = 0
+    """The version that brought it."""
+    crc: int = 0
 
     @property
     def size(self) -> int:
@@ -182,7 +185,11 @@ class _Selection:
                     self.read += len(found) - nth
                     return
                 self._take([row])
-                have += 1 if by_count else row.size
+                if by_count:
+                    have += 1
+                elif row.kind != RESULT or row.step != row.seq:
+                    # A result that answers nothing stands in no window.
+                    have += row.size
                 taken += 1
                 before = row.seq
             if len(found) < limit:
@@ -210,6 +217,7 @@ class _Selection:
         linked: set[int] = set()
         steps = {place.step for place in self.progress.open}
         steps |= {row.step for row in self.rows.values()}
+        yield from self._numbered(self._questions())
         links = yield LinksFrom(self.border)
         steps |= {int(link[0]) for link in links}
         while True:
@@ -225,14 +233,17 @@ class _Selection:
             mine = {s for s in self.rows if s < self.border} - linked
             linked |= mine
             ties = yield LinksFrom(seqs=tuple(sorted(mine)))
-            turns = {
-                row.turn
-                for row in self.rows.values()
-                if row.kind != SYSTEM or row.pin is not None
-            }
-            yield from self._numbered(turns)
+            yield from self._numbered(self._questions())
             steps = {row.step for row in self.rows.values()}
             steps |= {int(link[0]) for link in ties}
+
+    def _questions(self) -> set[int]:
+        """The first messages of the turns that rows stand in."""
+        return {
+            row.turn
+            for row in self.rows.values()
+            if row.kind != SYSTEM or row.pin is not None
+        }
 
     def _forward(
         self, step: int

@@ -18,6 +18,12 @@ MAX_ID: Final = 500
 MAX_MESSAGE_BYTES: Final = 64 << 20
 """Bytes of JSON that one message may have: 64 MiB."""
 
+MAX_TOKENS: Final = 2**40
+"""Tokens that one message has less than: sums of them stay within 64 bits."""
+
+MAX_POSITION: Final = 2**31
+"""Calls that one message has less than."""
+
 _HALF = re.compile("[\ud800-\udfff]")
 _OUR_ID = re.compile(r"msg-([0-9]{1,15})")
 
@@ -183,9 +189,9 @@ class Damage:
     """Whether nothing acknowledged is lost (a torn last line)."""
 
 
-def is_id(value: str) -> bool:
+def is_id(value: object) -> bool:
     """Whether every store can keep *value* as an id: see `checked_id`."""
-    return 0 < len(value) <= MAX_ID and is_name(value)
+    return isinstance(value, str) and 0 < len(value) <= MAX_ID and is_name(value)
 
 
 def is_name(value: str) -> bool:
@@ -193,30 +199,28 @@ def is_name(value: str) -> bool:
     return "\0" not in value and not _HALF.search(value)
 
 
-def check_names(change: Change) -> None:
-    """Refuse names beside messages that not every store can keep.
+def checked_text(value: str, what: str) -> str:
+    """*value*, if it is text.
 
     Raises:
-        FormatError: The name of a counter or a call's state holds NUL or half a
-            character (a lone surrogate).
+        TypeError: It is something else.
     """
-    names = {row.counter for row in (*change.append, *change.replace)}
-    names.update(call.state for call in change.calls)
-    for name in names:
-        if name is not None and not is_name(name):
-            reason = (
-                f"name {name[:60]!r} cannot be stored: names of counters and states "
-                "have no NUL and no lone surrogate"
-            )
-            raise FormatError(reason)
+    if isinstance(value, str):
+        return value
+    msg = f"{what} must be text, not {value!r:.60}"
+    raise TypeError(msg)
 
 
 def checked_limit(limit: int) -> int:
     """*limit*, as a number that databases take.
 
     Raises:
+        TypeError: It is no whole number.
         ValueError: It is negative.
     """
+    if not isinstance(limit, int):
+        msg = f"limit must be a whole number, not {limit!r:.60}"
+        raise TypeError(msg)
     if limit < 0:
         msg = f"limit must be 0 or more, not {limit}"
         raise ValueError(msg)
@@ -227,11 +231,14 @@ def checked_id(value: str, what: Literal["conversation", "message"]) -> str:
     """*value*, if every store can keep it as an id.
 
     Raises:
-        FormatError: It is empty, longer than `MAX_ID`, or holds NUL or half a
+        FormatError: It is no text, empty, longer than `MAX_ID`, or holds NUL or half a
             character (a lone surrogate), which databases refuse.
     """
     if is_id(value):
         return value
+    if not isinstance(value, str):
+        reason = f"{what} id {value!r} cannot be stored: an id is text"
+        raise FormatError(reason)
     shown = repr(value if len(value) < 60 else f"{value[:57]}...")
     reason = (
         f"{what} id {shown} ({len(value)} characters) cannot be stored: an id has 1 to "
