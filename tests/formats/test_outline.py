@@ -120,7 +120,7 @@ CHAT: list[list[dict[str, Any]]] = [
 ]
 """Chat messages that are spelled or paired in another way than most."""
 
-OPENAI_ONLY = [
+OPENAI_ONLY: list[list[Any]] = [
     [{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}],
     [{"role": "function", "name": "f", "content": "r"}],
     [{"role": "developer", "content": "be brief", "name": "boss"}],
