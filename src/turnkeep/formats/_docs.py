@@ -37,11 +37,11 @@ A format is a JSON shape for message lists. It is found out from the shape alone
 does not interpret is carried along, and so is how a thing was spelled.
 
 Keys and types of blocks decide that only one format has. A list of plain roles and
-contents belongs to all chat formats alike: then the model's own is taken, else `openai`.
-So it is where several formats share the marks and would return the same JSON; where they
-would not, that is an error that lists the candidates. Keys of a host's own (`pinned`,
-`timestamp`, `kind`, `metadata`, ...) mean nothing outside turnkeep's own JSON, and new
-types of items and blocks are carried beside those that are known.
+contents belongs to all chat formats alike: then the model's own is taken, else
+`openai`. So it is where several formats share the marks and would return the same JSON;
+where they would not, that is an error that lists the candidates. Keys of a host's own
+(`pinned`, `timestamp`, `kind`, `metadata`, ...) mean nothing outside turnkeep's own
+JSON, and new types of items and blocks are carried beside those that are known.
 
 Messages of another library (LangChain, Pydantic AI, the AI SDK, Haystack, LlamaIndex,
 AutoGen, smolagents, ...) are refused in a sentence that names it, unless `format=` says
