@@ -9,17 +9,17 @@ from typing import Any
 import attrs
 
 from turnkeep.demands import Demands
-from turnkeep.engine import left_out
-from turnkeep.engine._order import Order, arrange, runs_of
+from turnkeep.engine import left_out, missed_target
+from turnkeep.engine._order import Order, arrange, joined_in, runs_of
 from turnkeep.engine._quick import Outcome, indexes_from
 from turnkeep.formats._shelf import Shelf
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
+from turnkeep.index._sums import Moved, Sums
 from turnkeep.model import Message
 from turnkeep.plans import Cause, Inserted, Plan, Run
 from turnkeep.profiles import Policy
-from turnkeep.turns import Problem
 
 from ._asking import Ask, Limits, rules_of
 from ._desk import CallDesk
@@ -79,14 +79,17 @@ class Scene(Past):
     """
 
     __slots__ = (
+        "_added",
         "_ask",
-        "_cut",
-        "_inserted",
         "_limits",
+        "_misfits",
+        "_moves",
+        "_outcome",
         "_policy",
         "_revision",
         "_shelved",
         "_stage",
+        "_sums",
         "_total",
         "_version",
         "demands",
@@ -98,24 +101,27 @@ class Scene(Past):
     def __init__(
         self,
         stage: Stage,
+        sums: Sums,
         outcome: Outcome,
         ask: Ask,
         limits: Limits,
         setting: tuple[Policy, Demands],
-        inserted: tuple[Inserted, ...],
     ) -> None:
         ledger = stage.ledger
         super().__init__(ledger)
         self._stage = stage
-        self._cut = outcome.cut
+        self._sums = sums
+        self._moves = sums.now
+        self._added = sums.added
+        self._outcome = outcome
         self._ask = ask
         self._limits = limits
         self._policy, self.demands = setting
-        self._inserted = inserted
         self._shelved = False
         self._total = len(ledger.messages)
         self._revision = ledger.revision
         self._version = ledger.version
+        self._misfits = ledger.misfits
         self.exact = ledger.counter.exact
         self.pruned = outcome.pruned
         self.tokens = outcome.tokens + sum(limits.spent)
@@ -127,13 +133,16 @@ class Scene(Past):
         A plan that this kept would keep this, and both the conversation.
         """
         limits = self._limits
+        with self._stage.lock:
+            edits, warnings, inserted = self._exceptions()
+        joins = self.demands.joins != "nothing"
         return Plan(
             tokens=self.tokens,
             available=limits.available,
             fixed=sum(limits.spent),
-            inserted=self._inserted,
-            edits={},
-            warnings=tuple(left_out(self._problems(), self.id)),
+            inserted=inserted,
+            edits=edits,
+            warnings=tuple(warnings),
             refused=(),
             exact=self.exact,
             margin=limits.margin,
@@ -141,23 +150,65 @@ class Scene(Past):
             source=self,
             fingerprint=self._revision,
             memory=None,
-            make_order=self.order,
+            joins=self.joined if joins else None,
+            make_order=lambda: self.order(inserted),
             make_runs=self.runs,
         )
 
-    def _problems(self) -> list[Problem]:
-        with self._stage.lock:
-            ledger = self._ledger
-            if ledger.version != self._version:
-                return self._then().grouping.problems
-            return [p for p in ledger.grouping.problems if p.message < self._total]
+    def _exceptions(
+        self,
+    ) -> tuple[dict[int, tuple[Message, str, int]], list[str], tuple[Inserted, ...]]:
+        """What the window holds changed, what is to be said of it, and what is added.
+
+        Costs their number, as long as nothing moved that concerns them.
+        """
+        ledger, outcome = self._ledger, self._outcome
+        if not self._is_as_then or self._misfits != ledger.misfits:
+            ledger = self._then()
+        edits = {
+            index: (message, str(Cause.REPAIR), ledger.cost(message))
+            for index, message in ledger.mended.items()
+        }
+        warnings: list[str] = []
+        if outcome.pruned and outcome.tokens > self._limits.goal:
+            warnings.append(missed_target(self._limits.goal, outcome.tokens))
+        if ledger.gone or ledger.mended:
+            warnings += left_out(ledger.grouping.problems, self.id)
+        inserted: list[Inserted] = []
+        newest, bridge = outcome.bridge or (-1, None)
+        for step, items in self._added if ledger.sums is not None else ():
+            if bridge is not None and newest < step:
+                inserted.append(bridge)
+                bridge = None
+            if outcome.cut.keeps(step, ledger.sums):
+                inserted += items
+        if bridge is not None:
+            inserted.append(bridge)
+        return edits, warnings, tuple(inserted)
+
+    @property
+    def _is_as_then(self) -> bool:
+        """Whether the cut keeps what it kept, however much has been appended since."""
+        ledger, sums = self._ledger, self._sums
+        if self._version != ledger.version or sums is not ledger.sums:
+            return False
+        if self._moves == sums.now:
+            return True
+        moves = sums.moved_since(self._moves)
+        step = self._outcome.cut.step
+        return moves is not None and all(
+            what is Moved.SIZED or lead >= step for what, lead in moves
+        )
 
     def _then(self) -> Ledger:
-        """The ledger as it was."""
+        """The ledger as it was, with the sums of then."""
         ledger = self._ledger
-        if ledger.revision == self._revision:
+        if ledger.revision == self._revision and ledger.sums is self._sums:
             return ledger
-        return self.ledger(self._total)
+        earlier = self.ledger(self._total)
+        desk = self._stage.desk
+        earlier.sums_for(self._sums.setting, CallDesk(earlier, desk.book).awaiting())
+        return earlier
 
     def _history(self, ledger: Ledger) -> History:
         rules = rules_of(ledger, self._stage.desk, self._ask, self._policy)
@@ -170,15 +221,18 @@ class Scene(Past):
         What has been appended since makes no difference as long as this holds.
         """
         ledger, grouping = self._ledger, self._ledger.grouping
-        return not (
-            self._version != ledger.version
-            or self._inserted
-            or grouping.displaced
+        if (
+            grouping.displaced
             or grouping.displaced_run
-            or grouping.problems
-            or grouping.superseded
+            or ledger.gone
+            or ledger.mended
             or ledger.shown_only
-        )
+            or self._outcome.bridge is not None
+            or not self._is_as_then
+        ):
+            return False
+        cut = self._outcome.cut
+        return not any(cut.keeps(step, self._sums) for step, _ in self._added)
 
     def messages(self) -> list[Message] | None:
         """The window's messages, if they are the history's own in their order.
@@ -190,27 +244,37 @@ class Scene(Past):
             if not self._is_plain:
                 return None
             self._shelved = True
-            return stage.shelf.messages(self._ledger, self._cut, self._total)
+            return stage.shelf.messages(self._ledger, self._outcome.cut, self._total)
 
     def entries(self, name: str, messages: Sequence[Message]) -> list[Any] | None:
         """The window's *messages* encoded, if that can be done piece by piece."""
         if not self._shelved:
             return None
-        return self._stage.shelf.entries(name, messages, (self._cut, self._version))
+        key = self._outcome.cut, self._version
+        return self._stage.shelf.entries(name, messages, key)
 
-    def order(self) -> tuple[Order, tuple[int, ...]]:
+    def joined(self, order: Order) -> list[int]:
+        """See `Plan.joins`."""
         with self._stage.lock:
+            return joined_in(self._history(self._then()), order)
+
+    def order(self, inserted: tuple[Inserted, ...]) -> tuple[Order, tuple[int, ...]]:
+        with self._stage.lock:
+            cut = self._outcome.cut
             if self._is_plain:
-                return indexes_from(self._ledger, self._cut, self._total), ()
+                return indexes_from(self._ledger, cut, self._total), ()
             ledger = self._then()
-            indexes = indexes_from(ledger, self._cut, self._total)
+            indexes = indexes_from(ledger, cut, self._total)
             history = self._history(ledger)
-            return arrange(history, indexes, self._inserted, self._policy.results)
+            return arrange(history, indexes, inserted, self._policy.results)
 
     def runs(self) -> tuple[Run, ...]:
         with self._stage.lock:
             ledger = self._then()
-            steps = ledger.grouping.steps
-            dropped = bytearray(self._cut.memory(ledger).dropped)
-            dropped.extend(bytes(steps - len(dropped)))
-            return runs_of(self._history(ledger), dropped, ("", Cause.AGE), {})
+            dropped: bytearray | None = None
+            if self._outcome.cut.step and ledger.sums is not None:
+                dropped = bytearray(self._outcome.cut.memory(ledger.sums).dropped)
+                dropped.extend(bytes(max(ledger.grouping.steps - len(dropped), 0)))
+            edits = dict.fromkeys(ledger.mended, str(Cause.REPAIR))
+            history = self._history(ledger)
+            return runs_of(history, dropped, ("", Cause.AGE), edits)

@@ -6,7 +6,16 @@ the history.
 """
 
 from ._draft import Draft
-from ._planner import left_out, make_plan
+from ._planner import left_out, make_plan, missed_target
 from ._terms import Memory, OpenCalls, Overflow, Terms
 
-__all__ = ["Draft", "Memory", "OpenCalls", "Overflow", "Terms", "left_out", "make_plan"]
+__all__ = [
+    "Draft",
+    "Memory",
+    "OpenCalls",
+    "Overflow",
+    "Terms",
+    "left_out",
+    "make_plan",
+    "missed_target",
+]

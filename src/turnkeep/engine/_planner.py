@@ -91,7 +91,7 @@ class Planner:
         due, changed = self._is_due(memory)
         if not due and not changed:
             return self._decide(memory)
-        now = open_round(history)
+        now = open_round(history.grouping, history.gone)
         needed = [i for i in found if step_of[i] in now]
         if self.case.demands.thinking_required and needed:
             history.seal(range(step_of[needed[-1]] + 1))
@@ -138,7 +138,7 @@ class Planner:
     ) -> tuple[Draft, bool]:
         """The round in progress keeps its reasoning whole, or, if need be, none."""
         history, step_of = self.case.history, self.case.history.grouping.step_of
-        now = open_round(history)
+        now = open_round(history.grouping, history.gone)
         needed = [i for i in found if step_of[i] in now]
         history.seal(step_of[i] for i in needed)
         if self.case.demands.thinking_required or not needed:
@@ -192,8 +192,7 @@ class Planner:
             Refusal(self.case).over_limit(draft)
         if pruned and self.case.aim < draft.tokens <= self.case.available:
             draft.warnings.append(
-                f"the target of {self.case.target} tokens was missed: "
-                f"{draft.tokens} cannot go under this strategy"
+                missed_target(self.case.target, draft.tokens)
             )
         return draft, pruned
 
@@ -238,6 +237,14 @@ class Planner:
                 {index: cause for index, (_, cause, _) in edits.items()},
             ),
         )
+
+
+def missed_target(target: int, tokens: int) -> str:
+    """The warning about a window that is within the budget and above its target."""
+    return (
+        f"the target of {target} tokens was missed: "
+        f"{tokens} cannot go under this strategy"
+    )
 
 
 def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:
