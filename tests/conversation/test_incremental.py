@@ -23,7 +23,21 @@ from turnkeep.conversation import Window
 from turnkeep.conversation._desk import CallDesk
 from turnkeep.conversation._fitting import Fitter
 from turnkeep.index._sums import Sums
+from turnkeep.model import Role, Text, Thinking, ToolResult
 from turnkeep.tokens import ApproximateCounter
+
+KINDS = (
+    ("openai", "gpt-4o"),
+    ("openai", "gpt-4o"),
+    ("openai-responses", "gpt-5"),
+    ("anthropic", "claude-sonnet-4-5"),
+    ("anthropic", "claude-opus-4-8"),
+    ("gemini", "gemini-2.5-pro"),
+    ("bedrock", "anthropic.claude-sonnet-4-5-v1:0"),
+    ("mistral", "mistral-large-latest"),
+    ("deepseek", "deepseek-reasoner"),
+    ("ollama", "llama3"),
+)
 
 sizes = st.integers(0, 30)
 places = st.integers(0, 40)
@@ -55,22 +69,19 @@ class TwoWays(RuleBasedStateMachine):
     @initialize(
         tokens=st.integers(30, 200),
         goal=st.sampled_from([0.3, 0.6, 1.0]),
-        model=st.sampled_from(
-            [
-                "gpt-4o",
-                "gpt-4o",
-                "claude-sonnet-4-5",
-                "claude-opus-4-8",
-                "gemini-2.5-pro",
-                "mistral-large-latest",
-            ]
-        ),
+        kind=st.sampled_from(KINDS),
     )
-    def begin(self, tokens: int, goal: float, model: str) -> None:
+    def begin(self, tokens: int, goal: float, kind: tuple[str | None, str]) -> None:
         """Two empty conversations."""
+        name, model = kind
         budget = Budget(tokens, target=goal)
         self.chats = [
-            Conversation(budget=budget, model=model, token_counter=ApproximateCounter())
+            Conversation(
+                budget=budget,
+                model=model,
+                format=name,
+                token_counter=ApproximateCounter(),
+            )
             for _ in range(2)
         ]
         plain = self.chats[1]
@@ -157,6 +168,25 @@ class TwoWays(RuleBasedStateMachine):
         if how in ("resolve", "cancel"):
             self.waiting.remove(call_id)
 
+    @rule(size=sizes)
+    def think(self, size: int) -> None:
+        """An assistant message that reasons."""
+        blocks = [Thinking("hm " * size, signature="s"), Text("a")]
+        self.both("append", Message.assistant(blocks, token_count=size + 3))
+
+    @rule(size=sizes, how=st.sampled_from(["results", "words"]))
+    def answer_all(self, size: int, how: str) -> None:
+        """One message answers all that waits."""
+        waiting = list(dict.fromkeys(self.waiting))[-4:]
+        if not waiting:
+            return
+        blocks: list[Any] = [ToolResult(i, "r") for i in waiting]
+        if how == "words":
+            blocks.append(Text("and?"))
+        self.waiting = [i for i in self.waiting if i not in waiting]
+        role = Role.USER if how == "words" else Role.TOOL_RESULT
+        self.both("append", Message(role, blocks, token_count=size))
+
     @rule(size=sizes, place=places)
     def stray(self, size: int, place: int) -> None:
         """A result that may have no call."""
@@ -180,7 +210,7 @@ class TwoWays(RuleBasedStateMachine):
         """Change a message's content."""
         if (message_id := self.pick(place)) is not None:
             message = self.chats[0][message_id]
-            if message.role in ("user", "system"):
+            if message.role in ("user", "system") and not message.tool_results:
                 self.both("edit", message_id, content="y" * size)
 
     @rule(
@@ -199,7 +229,8 @@ class TwoWays(RuleBasedStateMachine):
         """Change what is around the content."""
         if (message_id := self.pick(place)) is not None:
             message = self.chats[0][message_id]
-            if message.role in ("user", "assistant") and not message.tool_calls:
+            said = message.role in ("user", "assistant")
+            if said and not message.tool_calls and not message.tool_results:
                 self.both("edit", message_id, **changes)
 
     @rule(place=places)

@@ -166,7 +166,7 @@ class Scene(Past):
         if not self._is_as_then or self._misfits != ledger.misfits:
             ledger = self._then()
         edits = {
-            index: (message, str(Cause.REPAIR), ledger.cost(message))
+            index: (message, Cause.REPAIR, ledger.cost(message))
             for index, message in ledger.mended.items()
         }
         warnings: list[str] = []
@@ -275,6 +275,6 @@ class Scene(Past):
             if self._outcome.cut.step and ledger.sums is not None:
                 dropped = bytearray(self._outcome.cut.memory(ledger.sums).dropped)
                 dropped.extend(bytes(max(ledger.grouping.steps - len(dropped), 0)))
-            edits = dict.fromkeys(ledger.mended, str(Cause.REPAIR))
+            edits = dict.fromkeys(ledger.mended, Cause.REPAIR)
             history = self._history(ledger)
             return runs_of(history, dropped, ("", Cause.AGE), edits)
