@@ -23,7 +23,14 @@ from turnkeep.conversation import Window
 from turnkeep.conversation._desk import CallDesk
 from turnkeep.conversation._fitting import Fitter
 from turnkeep.index._sums import Sums
-from turnkeep.model import Role, Text, Thinking, ToolResult
+from turnkeep.model import Image, Role, Text, Thinking, ToolResult
+from turnkeep.strategies import (
+    ClearToolResults,
+    Digest,
+    LargestFirst,
+    OldestSteps,
+    OldestTurns,
+)
 from turnkeep.tokens import ApproximateCounter
 
 KINDS = (
@@ -39,6 +46,17 @@ KINDS = (
     ("ollama", "llama3"),
 )
 
+STRATEGIES = (
+    None,
+    None,
+    None,
+    OldestTurns(),
+    OldestSteps(),
+    LargestFirst(),
+    ClearToolResults(1) | OldestTurns() | OldestSteps(),
+    Digest(0.3) | OldestTurns() | OldestSteps(),
+)
+
 sizes = st.integers(0, 30)
 places = st.integers(0, 40)
 
@@ -47,6 +65,9 @@ class _Plain(Fitter):
     """A fitter that always asks the engine."""
 
     def _by_sums(self, *_args: Any, **_kwargs: Any) -> None:
+        return None
+
+    def _by_rest(self, *_args: Any, **_kwargs: Any) -> None:
         return None
 
 
@@ -70,16 +91,26 @@ class TwoWays(RuleBasedStateMachine):
         tokens=st.integers(30, 200),
         goal=st.sampled_from([0.3, 0.6, 1.0]),
         kind=st.sampled_from(KINDS),
+        strategy=st.sampled_from(STRATEGIES),
+        images=st.sampled_from([None, None, None, 0, 1, 2]),
     )
-    def begin(self, tokens: int, goal: float, kind: tuple[str | None, str]) -> None:
+    def begin(
+        self,
+        tokens: int,
+        goal: float,
+        kind: tuple[str | None, str],
+        strategy: Any,
+        images: int | None,
+    ) -> None:
         """Two empty conversations."""
         name, model = kind
-        budget = Budget(tokens, target=goal)
+        budget = Budget(tokens, target=goal, max_images=images)
         self.chats = [
             Conversation(
                 budget=budget,
                 model=model,
                 format=name,
+                strategy=strategy,
                 token_counter=ApproximateCounter(),
             )
             for _ in range(2)
@@ -173,6 +204,12 @@ class TwoWays(RuleBasedStateMachine):
         """An assistant message that reasons."""
         blocks = [Thinking("hm " * size, signature="s"), Text("a")]
         self.both("append", Message.assistant(blocks, token_count=size + 3))
+
+    @rule(size=sizes)
+    def show_picture(self, size: int) -> None:
+        """A picture."""
+        blocks = [Text("see"), Image(data="aGk=")]
+        self.both("append", Message.user(blocks, token_count=size + 9))
 
     @rule(size=sizes, how=st.sampled_from(["results", "words"]))
     def answer_all(self, size: int, how: str) -> None:

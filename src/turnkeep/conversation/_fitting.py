@@ -13,8 +13,18 @@ import attrs
 from turnkeep.budgets import Budget
 from turnkeep.demands import NO_DEMANDS, Demands
 from turnkeep.engine import Memory, Terms, make_plan
+from turnkeep.engine._limits import images_in
 from turnkeep.engine._order import Placement
-from turnkeep.engine._quick import Cut, cut_by_sums, cut_of, went_on
+from turnkeep.engine._quick import (
+    Cut,
+    Outcome,
+    Remains,
+    cut_by_sums,
+    cut_of,
+    moment_of,
+    still_true,
+    went_on,
+)
 from turnkeep.engine._reasoning import open_round
 from turnkeep.errors import Held
 from turnkeep.formats._shelf import Shelf
@@ -38,6 +48,7 @@ SMALL = 4_000
 MANY: Final = 64
 """Windows that are watched before those that are gone are looked for."""
 
+
 @attrs.define
 class Pace:
     """What is remembered between two plans to decide when the next prune is due."""
@@ -50,6 +61,30 @@ class Pace:
     """Tokens of the last window, if it missed its target."""
     counted_revision: int = -1
     """The revision whose call is in `regret` already."""
+
+
+@attrs.frozen(eq=False)
+class Rest:
+    """What a window has beside what all steps have: true until something moves.
+
+    Between two prunes a window only gets longer, whatever strategy made it.
+    """
+
+    ask: Ask
+    limits: Limits
+    sums: Sums
+    remains: Remains
+    tokens: int
+    """The window's tokens less those of all steps."""
+    moves: int
+    """The place in the journal of the sums."""
+    version: int
+    changed: tuple[int, int, tuple[int, int]]
+    """What else a window changes: messages of ours, moved results, misfits."""
+    total: int
+    """How many messages there were."""
+    pictures: int
+    """How many pictures more the window may hold."""
 
 
 class Fitter:
@@ -78,6 +113,7 @@ class Fitter:
         self._setting: tuple[Policy, Demands]
         self._overheads: tuple[RequestCounter | None, tuple[int, int]] = (None, (0, 0))
         self._tools: tuple[Any, RequestCounter | None, int] = (None, None, 0)
+        self._rest: Rest | None = None
         self._settings: tuple[Ask | None, Setting] = (None, Setting())
         self._windows: list[ref[Window]] = []
         self._limits = NO_LIMITS
@@ -104,20 +140,21 @@ class Fitter:
         """Go on from an earlier plan's memory."""
         self._memory = memory
         self._cut = Cut(0) if memory is None else None
+        self._rest = None
         self._cut_at = (None, 0)
         self._unread = memory is not None
         self.available = available
 
     def forget(self) -> None:
         """Start the next plan from the whole history."""
-        self._memory = None
+        self._memory = self._rest = None
         self._cut = Cut(0)
         self._cut_at = (None, 0)
         self.pace = Pace()
 
     def checkpoint(self) -> dict[str, Any]:
         """What a plan changes, to go back to."""
-        names = ("_memory", "_cut", "_cut_at", "_unread", "available", "_last")
+        names = ("_memory", "_cut", "_cut_at", "_unread", "_rest", "available", "_last")
         return {**{n: getattr(self, n) for n in names}, "pace": attrs.evolve(self.pace)}
 
     def roll_back(self, state: dict[str, Any]) -> None:
@@ -158,6 +195,8 @@ class Fitter:
             self.forget()
         trigger = self._trigger(limits)
         made: Source | None = self._by_sums(limits, ask, trigger)
+        if made is None:
+            made = self._by_rest(limits, ask, trigger)
         if made is None:
             made = Planned(self._plan(limits, ask, trigger), self.policy(ask)[1])
         self._learn(made, limits)
@@ -258,7 +297,51 @@ class Fitter:
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
         self.remember(plan.memory, 0)
+        if limits.nominal >= 0 and ledger.messages:
+            self._rest = self._rest_of(plan, limits, ask)
         return plan
+
+    def _rest_of(self, plan: Plan, limits: Limits, ask: Ask) -> Rest | None:
+        """What the next windows have beside what comes."""
+        ledger, budget = self.ledger, limits.budget
+        once = ledger.sums is None and ledger.last_uncounted >= 0
+        if (once and self._last is None) or budget.max_turns or budget.max_messages:
+            return None
+        sums = self._sums(ask)
+        moment = moment_of(ledger, sums, ())
+        if moment is None:
+            return None
+        memory = plan.memory or Memory(b"", ("",), {}, ())
+        dropped = memory.dropped
+        held = sums.held_leads.irange(maximum=len(dropped), inclusive=(True, False))
+        if any(dropped[lead] for lead in held):
+            return None  # what goes last of all went: it is tried again each time
+        bridge = 0 if moment.bridge is None else moment.bridge[1].tokens
+        pictures = 0
+        if budget.max_images is not None:
+            edits, message = plan.edits, ledger.message
+            pictures = budget.max_images - sum(
+                images_in((edits[i][0] if i in edits else message(i)).content)
+                for i in plan.order
+                if isinstance(i, int)
+            )
+        size = plan.tokens - sum(limits.spent)
+        return Rest(
+            ask,
+            limits,
+            sums,
+            Remains(memory),
+            size - sums.every.total - bridge,
+            sums.now,
+            ledger.version,
+            self._changed(sums),
+            len(ledger.messages),
+            pictures,
+        )
+
+    def _changed(self, sums: Sums) -> tuple[int, int, tuple[int, int]]:
+        ledger = self.ledger
+        return sums.frame, len(ledger.grouping.displaced), ledger.misfits
 
     def _learn(self, made: Source, limits: Limits) -> None:
         if made.pruned or limits.budget.prices is not None:
@@ -304,6 +387,59 @@ class Fitter:
             self._cut, self._memory = outcome.cut, None
         self._cut_at = sums, sums.now
         return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
+
+    def _by_rest(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
+        """The next window of any strategy, where it is the last one and what came."""
+        rest, ledger = self._rest, self.ledger
+        if (
+            rest is None
+            or rest.ask is not ask
+            or rest.limits is not limits
+            or rest.sums is not ledger.sums
+            or rest.version != ledger.version
+            or ledger.last_uncounted >= rest.total
+            or rest.changed[2] != ledger.misfits
+        ):
+            return None
+        sums, demands = rest.sums, rest.sums.setting.demands
+        sealed: Sequence[int] | None = ()
+        if demands.binds_thinking:
+            if ledger.thoughts and rest.changed != self._changed(sums):
+                return None
+        else:
+            sealed = self._sealed(sums)
+        moment, moves = (
+            moment_of(ledger, sums, sealed or ()),
+            sums.moved_since(rest.moves),
+        )
+        if moment is None or moves is None:
+            return None
+        if not still_true(rest.remains, ledger, moves, moment):
+            return None
+        if (
+            limits.budget.max_images is not None
+            and self._new_pictures(rest) > rest.pictures
+        ):
+            return None
+        tokens = sums.every.total + rest.tokens
+        if moment.bridge is not None:
+            tokens += moment.bridge[1].tokens
+        if tokens > min(trigger, limits.available):
+            return None
+        outcome = Outcome(
+            tokens,
+            rest.remains,
+            pruned=False,
+            bridge=moment.bridge,
+            sealed=sealed or (),
+        )
+        return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
+
+    def _new_pictures(self, rest: Rest) -> int:
+        """How many pictures came since the last plan."""
+        messages, pictures = self.ledger.messages, self.ledger.pictures
+        start = bisect_left(pictures, rest.total)
+        return sum(images_in(messages[i].content) for i in pictures[start:])
 
     def _sums(self, ask: Ask) -> Sums:
         """The sums that *ask* is planned by."""

@@ -11,7 +11,7 @@ import attrs
 from turnkeep.demands import Demands
 from turnkeep.engine import left_out, missed_target
 from turnkeep.engine._order import Order, arrange, joined_in, runs_of
-from turnkeep.engine._quick import Outcome, indexes_from
+from turnkeep.engine._quick import Outcome, Remains, indexes_from
 from turnkeep.formats._shelf import Shelf
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
@@ -165,14 +165,15 @@ class Scene(Past):
         ledger, outcome = self._ledger, self._outcome
         if not self._is_as_then or self._misfits != ledger.misfits:
             ledger = self._then()
+        history = self._history(ledger)
         edits = {
-            index: (message, Cause.REPAIR, ledger.cost(message))
-            for index, message in ledger.mended.items()
+            index: (message, cause, ledger.cost(message))
+            for index, (message, cause) in self._edits(history).items()
         }
         warnings: list[str] = []
         if outcome.pruned and outcome.tokens > self._limits.goal:
             warnings.append(missed_target(self._limits.goal, outcome.tokens))
-        if ledger.gone or ledger.mended:
+        if history.gone or history.mended:
             warnings += left_out(ledger.grouping.problems, self.id)
         inserted: list[Inserted] = []
         newest, bridge = outcome.bridge or (-1, None)
@@ -184,7 +185,22 @@ class Scene(Past):
                 inserted += items
         if bridge is not None:
             inserted.append(bridge)
+        if isinstance(outcome.cut, Remains):
+            inserted += outcome.cut.left.inserted
         return edits, warnings, tuple(inserted)
+
+    def _edits(self, history: History) -> dict[int, tuple[Message, str]]:
+        """The messages that are sent changed, and why."""
+        cut, made = self._outcome.cut, dict[int, tuple[Message, str]]()
+        if isinstance(cut, Remains):
+            for index, (message, cause) in cut.left.replaced.items():
+                kept = index not in history.rules.pins and index not in history.gone
+                if kept and cause != Cause.PROFILE:
+                    made[index] = message, cause
+        for index, message in history.mended.items():
+            why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
+            made.setdefault(index, (message, why))
+        return made
 
     @property
     def _is_as_then(self) -> bool:
@@ -212,7 +228,14 @@ class Scene(Past):
 
     def _history(self, ledger: Ledger) -> History:
         rules = rules_of(ledger, self._stage.desk, self._ask, self._policy)
-        return History(ledger.grouping, ledger, attrs.evolve(rules, stand_ins=False))
+        rules = attrs.evolve(rules, stand_ins=False)
+        history, cut = History(ledger.grouping, ledger, rules), self._outcome.cut
+        if isinstance(cut, Remains):
+            lost = (i for i, (_, c) in cut.left.replaced.items() if c == Cause.PROFILE)
+            history.strip(index for index in lost if index not in history.gone)
+        if self._outcome.sealed:
+            history.seal(self._outcome.sealed)
+        return history
 
     @property
     def _is_plain(self) -> bool:
@@ -228,6 +251,10 @@ class Scene(Past):
             or ledger.mended
             or ledger.shown_only
             or self._outcome.bridge is not None
+            or (
+                type(self._outcome.cut) is Remains
+                and not self._outcome.cut.left.only_drops
+            )
             or not self._is_as_then
         ):
             return False
@@ -270,11 +297,13 @@ class Scene(Past):
 
     def runs(self) -> tuple[Run, ...]:
         with self._stage.lock:
-            ledger = self._then()
-            dropped: bytearray | None = None
-            if self._outcome.cut.step and ledger.sums is not None:
-                dropped = bytearray(self._outcome.cut.memory(ledger.sums).dropped)
-                dropped.extend(bytes(max(ledger.grouping.steps - len(dropped), 0)))
-            edits = dict.fromkeys(ledger.mended, Cause.REPAIR)
+            ledger, cut = self._then(), self._outcome.cut
             history = self._history(ledger)
-            return runs_of(history, dropped, ("", Cause.AGE), edits)
+            dropped: bytearray | None = None
+            causes: Sequence[str] = ("",)
+            if cut.step and ledger.sums is not None:
+                left = cut.memory(ledger.sums)
+                dropped, causes = bytearray(left.dropped), left.causes
+                dropped.extend(bytes(max(ledger.grouping.steps - len(dropped), 0)))
+            edits = {index: why for index, (_, why) in self._edits(history).items()}
+            return runs_of(history, dropped, causes, edits)

@@ -191,9 +191,7 @@ class Planner:
         if not self.case.within_limits(draft):
             Refusal(self.case).over_limit(draft)
         if pruned and self.case.aim < draft.tokens <= self.case.available:
-            draft.warnings.append(
-                missed_target(self.case.target, draft.tokens)
-            )
+            draft.warnings.append(missed_target(self.case.target, draft.tokens))
         return draft, pruned
 
     def _finish(self, draft: Draft, *, pruned: bool) -> Plan:

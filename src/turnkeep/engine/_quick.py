@@ -16,6 +16,7 @@ from typing import NamedTuple
 import attrs
 
 from turnkeep.engine import Memory
+from turnkeep.engine._order import kept_indexes
 from turnkeep.index._additions import bridge_end, ends_on_call
 from turnkeep.index._holds import held_now, newest_step
 from turnkeep.index._ledger import Ledger
@@ -52,6 +53,28 @@ class Cut:
         return Memory(bytes(dropped), ("", Cause.AGE), {}, ())
 
 
+@attrs.frozen(eq=False)
+class Remains:
+    """What a plan of any strategy left: the same questions as to a cut."""
+
+    left: Memory
+
+    @property
+    def step(self) -> int:
+        """The first step from which on nothing is dropped."""
+        return len(self.left.dropped.rstrip(b"\0"))
+
+    def keeps(self, step: int, sums: Sums) -> bool:
+        """Whether a window of now holds a step."""
+        del sums
+        return step >= len(self.left.dropped) or not self.left.dropped[step]
+
+    def memory(self, sums: Sums) -> Memory:
+        """The plan's own."""
+        del sums
+        return self.left
+
+
 def cut_of(memory: Memory | None, sums: Sums) -> Cut | None:
     """The cut that *memory* says, if it is one; costs the steps."""
     if memory is None:
@@ -79,10 +102,12 @@ class Outcome(NamedTuple):
     """A window's size, where it is cut, and whether anything had to go."""
 
     tokens: int
-    cut: Cut
+    cut: Cut | Remains
     pruned: bool
     bridge: tuple[int, Inserted] | None = None
     """A message of ours at the very end, and the newest step, which it follows."""
+    sealed: Sequence[int] = ()
+    """Steps that stayed because their reasoning did."""
 
 
 class Moment(NamedTuple):
@@ -140,7 +165,29 @@ def went_on(cut: Cut, sums: Sums, moves: Iterable[tuple[Moved, int]]) -> Cut:
     leads = {sums.lead_of(step) for step in early}
     kept = sorted(s for s in leads if s < cut.step and not sums.is_held(s))
     changed = any(s < cut.step for s in firsts)
-    return cut if tuple(kept) == cut.kept and not changed else Cut(cut.step, tuple(kept))
+    return (
+        cut if tuple(kept) == cut.kept and not changed else Cut(cut.step, tuple(kept))
+    )
+
+
+def still_true(
+    remains: Remains,
+    ledger: Ledger,
+    moves: Iterable[tuple[Moved, int]],
+    moment: Moment,
+) -> bool:
+    """Whether a plan's window has only got longer since: nothing it dropped moved.
+
+    Costs what moved.
+    """
+    ties, dropped = ledger.grouping.ties, remains.left.dropped
+    stop = len(dropped)
+    for what, lead in moves:
+        if what is not Moved.FREE and any(
+            step < stop and dropped[step] for step in ties.get(lead, (lead,))
+        ):
+            return False
+    return not any(lead < stop and dropped[lead] for lead in moment.leads)
 
 
 def cut_by_sums(
@@ -184,13 +231,13 @@ def cut_by_sums(
         if kept != cut.kept:
             # What came back stays until the next prune, so that the prefix does.
             cut = Cut(cut.step, kept)
-        return Outcome(tokens, cut, pruned=False, bridge=bridge)
+        return Outcome(tokens, cut, pruned=False, bridge=bridge, sealed=sealed)
     step = _find(sums, held, sums.every.total + more - target)
     kept = tuple(held[: bisect_left(held, step)])
     if ledger.last_uncounted >= 0 and not _is_counted(ledger, sums, step, kept):
         return None
     tokens = sums.kept_from(step, kept) + more
-    return Outcome(tokens, Cut(step, kept), pruned=True, bridge=bridge)
+    return Outcome(tokens, Cut(step, kept), True, bridge, sealed)
 
 
 def _is_counted(ledger: Ledger, sums: Sums, cut: int, kept: Iterable[int]) -> bool:
@@ -250,7 +297,7 @@ def lost_steps(sums: Sums, cut: Cut) -> list[int]:
     ]
 
 
-def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
+def indexes_from(ledger: Ledger, cut: Cut | Remains, total: int) -> list[int]:
     """Indexes of the messages of all steps that *cut* keeps; costs their number.
 
     Only the first *total* messages are looked at.
@@ -258,6 +305,10 @@ def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
     grouping, sums, at = ledger.grouping, ledger.sums, cut.step
     if not at or sums is None:
         return list(range(total))
+    if isinstance(cut, Remains):
+        dropped = bytearray(cut.left.dropped[: grouping.steps])
+        dropped.extend(bytes(grouping.steps - len(dropped)))
+        return [i for i in kept_indexes(grouping, dropped) if i < total]
     step_of = grouping.step_of
     start = grouping.first[at] if at < grouping.steps else len(grouping)
     early = early_steps(sums, cut)
@@ -266,7 +317,9 @@ def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
     if not grouping.late and not lost and not sums.lead:
         return [*head, *range(start, total)]
     gone = {*lost}
-    tail = [i for i in range(start, total) if step_of[i] >= at and step_of[i] not in gone]
+    tail = [
+        i for i in range(start, total) if step_of[i] >= at and step_of[i] not in gone
+    ]
     if not head or head[-1] < start:
         return head + tail
     return sorted({*(i for i in head if i < total), *tail})

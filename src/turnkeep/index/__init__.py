@@ -4,7 +4,8 @@ Counting is lazy: a message is counted when somebody needs its tokens, once. The
 at the end are what strategies get to see.
 """
 
-from ._history import BRIDGE_ANSWER, History, Rules, Source
+from ._additions import BRIDGE_ANSWER
+from ._history import History, Rules, Source
 from ._views import HistoryView, StepView, TurnView
 
 __all__ = [

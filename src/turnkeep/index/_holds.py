@@ -90,9 +90,7 @@ def newest_step(grouping: Grouping, gone: Collection[int]) -> int | None:
     return grouping.step_at(index) if index >= 0 else None
 
 
-def held_now(
-    grouping: Grouping, newest: int, gone: Collection[int]
-) -> list[int]:
+def held_now(grouping: Grouping, newest: int, gone: Collection[int]) -> list[int]:
     """The steps that the moment holds: the newest one, and the question.
 
     Args:
@@ -114,9 +112,7 @@ def held_now(
     return [newest]
 
 
-def last_said(
-    grouping: Grouping, gone: Collection[int], steps: range
-) -> int | None:
+def last_said(grouping: Grouping, gone: Collection[int], steps: range) -> int | None:
     """The last of *steps* that says anything in a window."""
     kinds, first = grouping.kinds, grouping.first
     for step in reversed(steps):

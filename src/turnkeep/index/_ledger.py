@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from turnkeep.errors import DuplicateIdError
-from turnkeep.model import Message, PinScope, Thinking, as_sent
+from turnkeep.model import Image, Message, PinScope, Thinking, ToolResult, as_sent
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import ANSWERS, ASSISTANT, HIDDEN, Grouping, OpenCall, entry_of
 
@@ -26,6 +26,15 @@ def _reasons(message: Message) -> bool:
     """Whether the model reasons in a message."""
     return (
         Thinking in map(type, message.content) and entry_of(message).kind == ASSISTANT
+    )
+
+
+def shows(message: Message) -> bool:
+    """Whether there are pictures in a message."""
+    return any(
+        type(block) is Image
+        or (type(block) is ToolResult and Image in map(type, block.content))
+        for block in message.content
     )
 
 
@@ -71,6 +80,7 @@ class Ledger:
         self.shown_only = False
         """Whether some messages are never sent."""
         self._thoughts = Spotted(_reasons)
+        self._pictures = Spotted(shows)
 
     # -- appending --
 
@@ -156,6 +166,11 @@ class Ledger:
         """The messages that hold reasoning, in order; costs what is new."""
         return self._thoughts.among(self.messages)
 
+    @property
+    def pictures(self) -> list[int]:
+        """The messages that hold pictures, in order; costs what is new."""
+        return self._pictures.among(self.messages)
+
     def sums_for(self, setting: Setting, awaited: Callable[[OpenCall], bool]) -> Sums:
         """The sums under a setting; made anew, and then kept, where it is another."""
         sums = self.sums
@@ -197,6 +212,7 @@ class Ledger:
         if _counted(message) != _counted(before):
             self.counts[index] = -1
             self._thoughts.forget(index)
+            self._pictures.forget(index)
             if entry_of(message) != entry_of(before):
                 self.regroup()
             else:

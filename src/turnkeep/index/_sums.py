@@ -368,9 +368,7 @@ class Sums:
         """What stays because *steps* do, in order."""
         return self._leads(steps, soft=False)[0]
 
-    def _leads(
-        self, steps: Iterable[int], *, soft: bool
-    ) -> tuple[list[int], bool]:
+    def _leads(self, steps: Iterable[int], *, soft: bool) -> tuple[list[int], bool]:
         demands, lead = self.setting.demands, self.lead
         if soft or not (lead or demands.core or demands.system_between):
             found: Collection[int] = set(steps)
@@ -404,7 +402,10 @@ class Sums:
         """Let a holder hold one step more."""
         holder = self.holders[key]
         holder.seeds.append(step)
-        for lead in self.leads([step]):
+        leads, waits = self._leads([step], soft=False)
+        if waits:
+            self._unfinished.add(key)
+        for lead in leads:
             if key not in self._of.get(lead, ()):
                 holder.leads.append(lead)
                 self._add_holder(lead, key)

@@ -104,7 +104,9 @@ class Grouping:
             self._run_results = step
             if calls:
                 self._place = index
-                self.opened = made = [OpenCall(index, n, key) for n, key in enumerate(calls)]
+                self.opened = made = [
+                    OpenCall(index, n, key) for n, key in enumerate(calls)
+                ]
                 for call in made:
                     self._register(call)
             else:
