@@ -330,7 +330,7 @@ class Fitter:
             ask,
             limits,
             sums,
-            Remains(memory),
+            Remains.of(memory),
             size - sums.every.total - bridge,
             sums.now,
             ledger.version,

@@ -177,11 +177,12 @@ class Scene(Past):
             warnings += left_out(ledger.grouping.problems, self.id)
         inserted: list[Inserted] = []
         newest, bridge = outcome.bridge or (-1, None)
-        for step, items in self._added if ledger.sums is not None else ():
+        sums = ledger.sums or self._sums
+        for step, items in self._added:
             if bridge is not None and newest < step:
                 inserted.append(bridge)
                 bridge = None
-            if outcome.cut.keeps(step, ledger.sums):
+            if outcome.cut.keeps(step, sums):
                 inserted += items
         if bridge is not None:
             inserted.append(bridge)
@@ -252,7 +253,7 @@ class Scene(Past):
             or ledger.shown_only
             or self._outcome.bridge is not None
             or (
-                type(self._outcome.cut) is Remains
+                isinstance(self._outcome.cut, Remains)
                 and not self._outcome.cut.left.only_drops
             )
             or not self._is_as_then

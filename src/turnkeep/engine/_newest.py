@@ -59,35 +59,24 @@ class NewestEnd:
 
     def _find_cut(self, held: int, target: int) -> tuple[int, int]:
         """Tokens kept, and the first step that is not dropped unless held."""
-        grouping, tokens = self.case.history.grouping, self.case.history.tokens
-        current = grouping.turns - 1
-        total = held
-        # Inside the current turn the oldest steps go first, or stay.
-        inside = self.case.strategy != OLDEST
-        for step in self.case.free_of(current):
-            if inside and total + tokens(step) > target:
-                return total, step + 1
-            total += tokens(step)
-        fixed = {*self.case.history.held, *self.case.history.soft}
-        stop = grouping.steps_of(current).start
-        for turn in range(current - 1, -1, -1):
-            start, size = grouping.steps_of(turn).start, 0
-            for step in range(stop - 1, start - 1, -1):
-                if step not in fixed:
-                    size += tokens(step)
-                    if total + size > target:
-                        return total, stop
-            total += size
-            stop = start
-        return total, 0
+        history, grouping = self.case.history, self.case.history.grouping
+        tokens, fixed = history.tokens, {*history.held, *history.soft}
+        total, cut = held, grouping.steps
+        for step in range(grouping.steps - 1, -1, -1):
+            if step not in fixed:
+                if total + tokens(step) > target:
+                    break
+                total += tokens(step)
+            cut = step
+        cut = grouping.whole_from(cut)
+        if self.case.strategy == OLDEST:
+            # The current turn stays, whatever it takes.
+            cut = min(cut, grouping.steps_of(grouping.turns - 1).start)
+        kept = (s for s in range(cut, grouping.steps) if s not in fixed)
+        return held + sum(map(tokens, kept)), cut
 
     def _grid_target(self, held: int) -> int:
-        """The target as a pure function of the log.
-
-        The depth of the cut moves in steps of D = trigger - target tokens of the log:
-        cut = D * ceil((T - trigger) / D). Between two steps the same history prefix is
-        dropped, however the caller's process came to it.
-        """
+        """The target as a pure function of the log (see `Case.lines`)."""
         history = self.case.history
         free = sum(
             history.tokens(step)
@@ -96,5 +85,4 @@ class NewestEnd:
         )
         total = held + free
         depth = self.case.trigger - self.case.target
-        cut = depth * -(-(total - self.case.trigger) // depth)
-        return total - cut
+        return total - depth * self.case.lines(total)

@@ -54,15 +54,15 @@ class Cut:
 
 
 @attrs.frozen(eq=False)
-class Remains:
-    """What a plan of any strategy left: the same questions as to a cut."""
+class Remains(Cut):
+    """What a plan of any strategy left; answers the same questions as a cut."""
 
-    left: Memory
+    left: Memory = attrs.field(kw_only=True)
 
-    @property
-    def step(self) -> int:
-        """The first step from which on nothing is dropped."""
-        return len(self.left.dropped.rstrip(b"\0"))
+    @classmethod
+    def of(cls, left: Memory) -> Remains:
+        """What *left* says; nothing is dropped from its last dropped step on."""
+        return cls(len(left.dropped.rstrip(b"\0")), left=left)
 
     def keeps(self, step: int, sums: Sums) -> bool:
         """Whether a window of now holds a step."""
@@ -102,7 +102,7 @@ class Outcome(NamedTuple):
     """A window's size, where it is cut, and whether anything had to go."""
 
     tokens: int
-    cut: Cut | Remains
+    cut: Cut
     pruned: bool
     bridge: tuple[int, Inserted] | None = None
     """A message of ours at the very end, and the newest step, which it follows."""
@@ -262,17 +262,14 @@ def _find(sums: Sums, held: Sequence[int], wanted: int) -> int:
     What only the moment holds is among the sums of free tokens, so the search is
     repeated with it added, until no more of it lies before the place found.
     """
-    grouping, values = sums.grouping, sums.every.values
-    current = grouping.turn_first[-1]
+    values = sums.every.values
     passed = 0
     while True:
         extra = sum(values[step] for step in held[:passed])
         step = sums.every.reach(wanted + extra, sums.held)
         if step > len(values):
             return len(values)
-        if step <= current:
-            # Old turns go whole.
-            step = grouping.turn_first[bisect_left(grouping.turn_first, step)]
+        step = sums.grouping.whole_from(step)
         more = bisect_left(held, step)
         if more == passed:
             return step
@@ -297,7 +294,7 @@ def lost_steps(sums: Sums, cut: Cut) -> list[int]:
     ]
 
 
-def indexes_from(ledger: Ledger, cut: Cut | Remains, total: int) -> list[int]:
+def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
     """Indexes of the messages of all steps that *cut* keeps; costs their number.
 
     Only the first *total* messages are looked at.

@@ -312,7 +312,14 @@ class History:
         return self.grouping.newest is None
 
     def view(
-        self, *, available: int, target: int, progress: Progress | None = None
+        self,
+        *,
+        available: int,
+        target: int,
+        progress: Progress | None = None,
+        steps: int | None = None,
     ) -> HistoryView:
-        """What a strategy may see."""
-        return HistoryView(self, available=available, target=target, progress=progress)
+        """What a strategy may see: all of it, or the first *steps*."""
+        return HistoryView(
+            self, available=available, target=target, progress=progress, steps=steps
+        )

@@ -315,7 +315,8 @@ class Sums:
 
     def _write_additions(self, step: int) -> None:
         """The messages of ours that a step needs by now."""
-        setting, made = self.setting, ()
+        setting = self.setting
+        made: tuple[Inserted, ...] = ()
         if self._edge == step:
             self._edge = -1
         if setting.stand_ins:
@@ -338,7 +339,8 @@ class Sums:
         if len(calls) > 1:
             calls.sort(key=lambda call: (call.message, call.position))
         known = {(i.after, i.call_id): i for i in self.additions.get(step, ())}
-        text, cost, made = self.setting.stand_in_text, self._cost, []
+        text, cost = self.setting.stand_in_text, self._cost
+        made: list[Inserted] = []
         for call in calls:
             item = known.get((call.message, call.key))
             made.append(stand_in(call, text, cost) if item is None else item)

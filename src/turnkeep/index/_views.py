@@ -176,10 +176,12 @@ class HistoryView:
         available: int,
         target: int,
         progress: Progress | None = None,
+        steps: int | None = None,
     ) -> None:
-        """A view of *history*; see the class."""
+        """A view of *history*, or of its first *steps*; see the class."""
         self._history = history
         self._progress = progress
+        self._stop = history.grouping.steps if steps is None else steps
         self.claims: set[str] = set()
         """Names of what may happen once a plan, such as a call of a summariser."""
         self.earlier: tuple[Message, ...] = ()
@@ -192,17 +194,21 @@ class HistoryView:
     @cached_property
     def turns(self) -> Sequence[TurnView]:
         """All turns, oldest first; the last one is the current turn."""
-        return [TurnView(self._history, t) for t in range(self._history.grouping.turns)]
+        grouping, stop = self._history.grouping, self._stop
+        turns = grouping.turns
+        if stop < grouping.steps:
+            turns = grouping.turn_of(stop - 1) + 1
+        return [TurnView(self._history, turn) for turn in range(turns)]
 
     @cached_property
     def steps(self) -> Sequence[StepView]:
         """All steps, oldest first."""
-        return [StepView(self._history, s) for s in range(self._history.grouping.steps)]
+        return [StepView(self._history, step) for step in range(self._stop)]
 
     @property
     def step_count(self) -> int:
         """Number of steps."""
-        return self._history.grouping.steps
+        return self._stop
 
     @cached_property
     def free_steps(self) -> Sequence[StepView]:
@@ -211,7 +217,7 @@ class HistoryView:
         fixed = {*history.held, *history.soft}
         return [
             StepView(history, step)
-            for step in range(history.grouping.steps)
+            for step in range(self._stop)
             if step not in fixed
         ]
 
@@ -237,7 +243,10 @@ class HistoryView:
 
     def __len__(self) -> int:
         """Number of messages."""
-        return len(self._history.grouping)
+        grouping = self._history.grouping
+        if self._stop == grouping.steps:
+            return len(grouping)
+        return grouping.span(self._stop, self._stop + 1).start
 
     def current(self, index: int) -> Message:
         """A message as the window has it by now: mended, and as edits left it.
