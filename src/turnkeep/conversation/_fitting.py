@@ -293,6 +293,9 @@ class Fitter:
         )
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, Past(ledger), rules)
+        sums = ledger.sums
+        if sums is not None and not sums.lead and ledger.last_uncounted < 0:
+            history.size_up(self._sums(ask).every.values)
         plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs

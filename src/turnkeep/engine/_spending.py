@@ -50,7 +50,7 @@ class Spending:
     def prune(self, draft: Draft, earlier: Sequence[Message] = ()) -> bool:
         history = self.case.history
         if draft.tokens < 0:
-            draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+            draft.tokens = history.total
         stripped = self._strip_images(draft)
         if not self.case.is_over(draft):
             return stripped

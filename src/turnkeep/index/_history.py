@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Protocol
 
 import attrs
 
 from turnkeep.demands import NO_DEMANDS, Demands
-from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Thinking
+from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
 from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall
 
@@ -99,6 +100,7 @@ class History:
         self.sealed: set[int] = set()
         """Steps that stay as they are because signed reasoning behind them does."""
         self._tokens: dict[int, int] = {}
+        self._sizes: list[int] | None = None
         self._stand_ins: dict[int, list[tuple[OpenCall, Inserted]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
@@ -158,6 +160,32 @@ class History:
         step = self.grouping.step_at(call.message)
         self._stand_ins.setdefault(step, []).append((call, item))
 
+    def size_up(self, sizes: Iterable[int]) -> None:
+        """Take over the tokens of all steps, stand-ins included, from who knows them.
+
+        They must be known under the same rules; nothing is counted then.
+        """
+        known = list(sizes)
+        for step, added in self._bridges.items():
+            if added[-1].message.role is Role.USER:
+                known[step] += added[-1].tokens  # of the moment: in no sum
+        self._sizes = known
+
+    @property
+    def total(self) -> int:
+        """Tokens of all steps; counts what has not been counted."""
+        if self._sizes is not None:
+            return sum(self._sizes)
+        return sum(map(self.tokens, range(self.grouping.steps)))
+
+    @cached_property
+    def free_before(self) -> list[int]:
+        """Tokens of the free steps before each step, and of all. Linear, once."""
+        held, soft, tokens = self.held, self.soft, self.tokens
+        every = range(self.grouping.steps)
+        sizes = (0 if s in held or s in soft else tokens(s) for s in every)
+        return list(accumulate(sizes, initial=0))
+
     def strip(self, indexes: Iterable[int]) -> None:
         """Send these messages without their reasoning; what is only that goes."""
         for index in indexes:
@@ -169,6 +197,7 @@ class History:
                 self.gone[index] = Cause.PROFILE
             self.stripped.add(index)
         self._tokens.clear()
+        self._sizes = None
         self._forget_holds()
 
     def seal(self, steps: Iterable[int]) -> None:
@@ -177,7 +206,7 @@ class History:
         self._forget_holds()
 
     def _forget_holds(self) -> None:
-        for name in ("_holds", "held", "soft"):
+        for name in ("_holds", "held", "soft", "free_before"):
             self.__dict__.pop(name, None)
 
     def visible(self, step: int) -> list[int]:
@@ -199,6 +228,8 @@ class History:
 
     def tokens(self, step: int) -> int:
         """Tokens a step has in a window, its stand-ins included; counted once."""
+        if self._sizes is not None:
+            return self._sizes[step]
         known = self._tokens.get(step)
         if known is None:
             known = sum(map(self.message_tokens, self.visible(step)))

@@ -129,9 +129,8 @@ class TurnView:
     @property
     def free_tokens(self) -> int:
         """Tokens that dropping it would free."""
-        history = self._history
-        held, soft, tokens = history.held, history.soft, history.tokens
-        return sum(tokens(s) for s in self.range if s not in held and s not in soft)
+        steps, before = self.range, self._history.free_before
+        return before[steps.stop] - before[steps.start]
 
     @property
     def is_current(self) -> bool:
@@ -272,7 +271,7 @@ class HistoryView:
         Costs the number of steps where no plan is in the making.
         """
         if self._progress is None:
-            return sum(map(self._history.tokens, range(self._history.grouping.steps)))
+            return self._history.total
         return self._progress.tokens
 
     def id(self, index: int) -> str:
