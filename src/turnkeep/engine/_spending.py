@@ -113,13 +113,20 @@ class Spending:
         fixed = {*history.held, *history.soft}
         # Steps that no other one is bound to, by a tie or by its turn's shape.
         single = not history.grouping.ties and not self.case.demands.core
+        steps_of = history.grouping.steps_of
         for nth, edit in enumerate(self.case.strategy.propose(view)):
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
                 break
             if type(edit) is Drop:  # thousands of these
                 unit = edit.unit
-                if single and not unit.is_turn and unit.index not in fixed:
+                if not single:
+                    self._take_drop(draft, edit)
+                elif unit.is_turn:
+                    whole, returns = steps_of(unit.index), edit.may_return
+                    if not draft.drop_whole(whole, edit.cause, may_return=returns):
+                        self._take_drop(draft, edit)
+                elif unit.index not in fixed:
                     draft.drop_step(unit.index, edit.cause, edit.may_return)
                 else:
                     self._take_drop(draft, edit)

@@ -186,6 +186,14 @@ class History:
         sizes = (0 if s in held or s in soft else tokens(s) for s in every)
         return list(accumulate(sizes, initial=0))
 
+    @cached_property
+    def fixed_before(self) -> list[int]:
+        """How many steps before each one may not be dropped. Linear, once."""
+        fixed = bytearray(self.grouping.steps)
+        for step in (*self.held, *self.soft):
+            fixed[step] = 1
+        return list(accumulate(fixed, initial=0))
+
     def strip(self, indexes: Iterable[int]) -> None:
         """Send these messages without their reasoning; what is only that goes."""
         for index in indexes:
@@ -206,7 +214,7 @@ class History:
         self._forget_holds()
 
     def _forget_holds(self) -> None:
-        for name in ("_holds", "held", "soft", "free_before"):
+        for name in ("_holds", "held", "soft", "free_before", "fixed_before"):
             self.__dict__.pop(name, None)
 
     def visible(self, step: int) -> list[int]:

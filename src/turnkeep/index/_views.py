@@ -140,8 +140,8 @@ class TurnView:
     @property
     def is_free(self) -> bool:
         """Whether anything of it may be dropped."""
-        held, soft = self._history.held, self._history.soft
-        return any(s not in held and s not in soft for s in self.range)
+        steps, before = self.range, self._history.fixed_before
+        return before[steps.stop] - before[steps.start] < len(steps)
 
     @property
     def question(self) -> Message | None:
@@ -215,9 +215,7 @@ class HistoryView:
         history = self._history
         fixed = {*history.held, *history.soft}
         return [
-            StepView(history, step)
-            for step in range(self._stop)
-            if step not in fixed
+            StepView(history, step) for step in range(self._stop) if step not in fixed
         ]
 
     @property
