@@ -136,7 +136,7 @@ def test_every_kept_message_always_stands_once(
     added = [item for item in order if isinstance(item, Inserted)]
     assert len({id(item) for item in added}) == len(added)
     assert len(added) == sum(
-        len(history.stand_ins(step))
+        len(list(history.additions(step)))
         for step in range(grouping.steps)
         if not (dropped and dropped[step])
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnkeep.index._prefix_sums import Tally
+from turnkeep.index._prefix_sums import SparseTally, Tally
 
 numbers = st.lists(st.integers(0, 30), max_size=40)
 
@@ -38,15 +38,33 @@ def test_sums_are_always_those_of_a_plain_list(
         assert sums.reach(wanted) == expected
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=30))
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=40))
+def test_sparse_sums_are_those_of_a_list_that_goes_on_in_zeros(
+    changes: list[tuple[int, int]],
+) -> None:
+    """After any changes, in any order."""
+    plain = [0] * 70
+    sums = SparseTally()
+    for index, value in changes:
+        plain[index] = value
+        sums.set(index, value)
+
+        assert sums.total == sum(plain)
+        assert sums.values == {n: v for n, v in enumerate(plain) if v}
+    assert [sums.before(n) for n in range(200)] == [sum(plain[:n]) for n in range(200)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=70))
 def test_reaching_with_sums_taken_off(rows: list[tuple[int, bool]]) -> None:
     """As if the smaller numbers were not there."""
     every = [size for size, _ in rows]
-    held = [size if keep else 0 for size, keep in rows]
-    free = Tally([a - b for a, b in zip(every, held, strict=True)])
+    held = SparseTally()
+    for nth, (size, keep) in enumerate(rows):
+        held.set(nth, size if keep else 0)
+    free = Tally([0 if keep else size for size, keep in rows])
 
     for wanted in range(free.total + 2):
-        assert Tally(every).reach(wanted, Tally(held)) == free.reach(wanted)
+        assert Tally(every).reach(wanted, held) == free.reach(wanted)
 
 
 def test_a_change_costs_logarithmic_work() -> None:

@@ -349,7 +349,8 @@ def state_of(grouping: Grouping) -> dict[str, object]:
     state = {
         name: getattr(grouping, name)
         for name in Grouping.__slots__
-        if name not in ("_open", "_names", "_closed")
+        # What the newest message did is said of one that was added alone.
+        if name not in ("_open", "_names", "_closed", "answered", "opened")
     }
     state["open"] = [(c.message, c.position, c.answer) for c in grouping.open_calls]
     return state

@@ -187,30 +187,3 @@ def _first_said(grouping: Grouping, steps: Iterable[int]) -> list[int]:
         if kinds[first[step]] not in (SYSTEM, HIDDEN):
             return [step]
     return []
-
-
-def held_besides(grouping: Grouping, held: Iterable[int], policy: Policy) -> list[int]:
-    """The steps that must stay because *held* ones do. Linear in those.
-
-    Args:
-        grouping: The history's.
-        held: Steps that no strategy may drop.
-        policy: What the provider demands.
-    """
-    more: list[int] = []
-    if not policy.system_between and not policy.core:
-        return more
-    kinds, first = grouping.kinds, grouping.first
-    if policy.system_between:
-        lead = 0
-        while lead < len(first) and kinds[first[lead]] in (SYSTEM, HIDDEN):
-            lead += 1
-        for step in held:
-            if step >= lead and kinds[first[step]] == SYSTEM:
-                more += _first_said(grouping, range(step - 1, -1, -1))
-                more += _first_said(grouping, range(step + 1, len(first)))
-    if policy.core:
-        said = {s for s in (*held, *more) if kinds[first[s]] not in (SYSTEM, HIDDEN)}
-        for turn in {grouping.turn_of(step) for step in said}:
-            more += core_of(grouping, turn, policy)
-    return more

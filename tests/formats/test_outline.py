@@ -120,7 +120,7 @@ CHAT: list[list[dict[str, Any]]] = [
 ]
 """Chat messages that are spelled or paired in another way than most."""
 
-OPENAI_ONLY = [
+OPENAI_ONLY: list[list[Any]] = [
     [{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}],
     [{"role": "function", "name": "f", "content": "r"}],
     [{"role": "developer", "content": "be brief", "name": "boss"}],
@@ -129,7 +129,7 @@ OPENAI_ONLY = [
 
 def calling(*names: str, **ids: str) -> Entry:
     """Ollama's message with calls: of *names* alone, or with ids."""
-    calls = [{"function": {"name": name, "arguments": {}}} for name in names]
+    calls: list[Entry] = [{"function": {"name": n, "arguments": {}}} for n in names]
     calls += [
         {"id": call_id, "function": {"name": name, "arguments": {}}}
         for call_id, name in ids.items()
@@ -313,7 +313,7 @@ GEMINI: list[list[Any]] = [
 ]
 
 ODD: dict[str, list[list[Any]]] = {
-    "openai": CHAT + OPENAI_ONLY,
+    "openai": [*CHAT, *OPENAI_ONLY],
     "mistral": [odd for odd in CHAT if odd[0]["role"] not in ("developer", "function")],
     "deepseek": [
         *(odd for odd in CHAT if odd[0]["role"] not in ("developer", "function")),
@@ -425,7 +425,8 @@ def test_plans_never_tell_how_a_list_was_read(
     options: Entry = data.draw(st.fixed_dictionaries({}, optional=wishes))
     if data.draw(st.booleans()):
         options["token_counter"] = lambda _entry: 15
-    if entries and data.draw(st.booleans()):
+    is_pinning: bool = data.draw(st.booleans())
+    if entries and is_pinning:
         options["pinned"] = [data.draw(st.integers(0, len(entries) - 1))]
 
     with in_blocks_of(block):

@@ -39,12 +39,8 @@ class Ask:
 
     @by_sums.default
     def _by_sums(self) -> bool:
-        return (
-            not self.drop_system
-            and self.open_calls != "raise"
-            and self.on_invalid == "repair"
-            and (self.strategy is None or self.strategy == DEFAULT)
-        )
+        by_default = self.strategy is None or self.strategy == DEFAULT
+        return by_default and self.open_calls != "raise" and self.on_invalid == "repair"
 
 
 @attrs.frozen

@@ -50,6 +50,9 @@ def apply_change(chat: Core, change: Change) -> None:
     for call in change.calls:
         if call.message in ledger.index:
             chat._desk.book[call.message, call.position] = CallNote.of(call)
+            if ledger.sums is not None:
+                index = ledger.index[call.message]
+                ledger.sums.reconsider(index, call.position)
 
 
 def _replace(chat: Core, row: Row) -> None:

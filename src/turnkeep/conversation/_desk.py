@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +35,16 @@ class CallDesk:
     def is_awaited(self, call: OpenCall) -> bool:
         """Whether somebody still waits for an open call."""
         return self.book[self.place(call)].state is None
+
+    def awaiting(self) -> Callable[[OpenCall], bool]:
+        """The same without the desk: whoever keeps it keeps no conversation alive."""
+        book, messages = self.book, self.ledger.messages
+
+        def is_awaited(call: OpenCall) -> bool:
+            place = messages[call.message].id or str(call.message), call.position
+            return book[place].state is None
+
+        return is_awaited
 
     def find(self, call_id: str, message_id: str | None = None) -> OpenCall:
         """The open call of that id.

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from threading import RLock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from weakref import ref
 
 import attrs
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import Memory, Terms, make_plan
+from turnkeep.engine._limits import images_in
 from turnkeep.engine._order import Placement
-from turnkeep.engine._quick import Base, Cut, Outcome, cut_of, quick_plan
+from turnkeep.engine._quick import (
+    Cut,
+    Outcome,
+    Remains,
+    cut_by_sums,
+    cut_of,
+    moment_of,
+    still_true,
+    went_on,
+)
+from turnkeep.engine._reasoning import open_round
 from turnkeep.errors import Held
 from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
-from turnkeep.model import Message, Thinking
-from turnkeep.plans import Cause, Inserted, Plan, memory_of
+from turnkeep.index._sums import Setting, Sums
+from turnkeep.plans import Plan, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
 
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
@@ -36,12 +47,6 @@ SMALL = 4_000
 
 MANY: Final = 64
 """Windows that are watched before those that are gone are looked for."""
-
-_SYSTEM = bytes([SYSTEM])
-
-
-_StandIns: TypeAlias = dict[tuple[str | None, str, str], tuple[Message, int]]
-"""Stand-ins and their tokens by the call's id and name, and the text."""
 
 
 @attrs.define
@@ -56,6 +61,30 @@ class Pace:
     """Tokens of the last window, if it missed its target."""
     counted_revision: int = -1
     """The revision whose call is in `regret` already."""
+
+
+@attrs.frozen(eq=False)
+class Rest:
+    """What a window has beside what all steps have: true until something moves.
+
+    Between two prunes a window only gets longer, whatever strategy made it.
+    """
+
+    ask: Ask
+    limits: Limits
+    sums: Sums
+    remains: Remains
+    tokens: int
+    """The window's tokens less those of all steps."""
+    moves: int
+    """The place in the journal of the sums."""
+    version: int
+    changed: tuple[int, int, tuple[int, int]]
+    """What else a window changes: messages of ours, moved results, misfits."""
+    total: int
+    """How many messages there were."""
+    pictures: int
+    """How many pictures more the window may hold."""
 
 
 class Fitter:
@@ -76,21 +105,23 @@ class Fitter:
         """Tokens the last window had for messages."""
         self._memory: Memory | None = None
         self._cut: Cut | None = Cut(0)
+        self._unread = False
+        """Whether the cut is still to be read from the memory."""
+        self._cut_at: tuple[Sums | None, int] = (None, 0)
+        """The sums that the cut is about, and the place in their journal."""
         self._policies: dict[
             tuple[str, str | None, str | None], tuple[Policy, Policy]
         ] = {}
         self._asked: Ask | None = None
         self._setting: tuple[Policy, Policy]
         self._overheads: tuple[RequestCounter | None, tuple[int, int]] = (None, (0, 0))
-        self._thinks = (0, False)
-        """Messages looked through so far, and whether one of them holds reasoning."""
         self._tools: tuple[Any, RequestCounter | None, int] = (None, None, 0)
-        self._stand_ins: tuple[RequestCounter | None, _StandIns] = (None, {})
+        self._rest: Rest | None = None
+        self._settings: tuple[Ask | None, Setting] = (None, Setting())
         self._windows: list[ref[Window]] = []
         self._limits = NO_LIMITS
         self._limited: tuple[Ask | None, RequestCounter | None] = (None, None)
         """Whose limits these are."""
-        self._base: Base | None = None
 
     @property
     def last(self) -> Plan | None:
@@ -103,25 +134,30 @@ class Fitter:
     def memory(self) -> Memory | None:
         """What the last plan dropped and changed, for the engine and for saving."""
         if self._memory is None and self._cut is not None and self._cut.step:
-            self._memory = self._cut.memory(self.ledger)
+            sums, at = self._cut_at
+            if sums is not None and sums is self.ledger.sums:
+                self._memory = self._catch_up(sums, at).memory(sums)
         return self._memory
 
     def remember(self, memory: Memory | None, available: int) -> None:
         """Go on from an earlier plan's memory."""
         self._memory = memory
-        self._cut = cut_of(memory, self.ledger)
+        self._cut = Cut(0) if memory is None else None
+        self._rest = None
+        self._cut_at = (None, 0)
+        self._unread = memory is not None
         self.available = available
 
     def forget(self) -> None:
         """Start the next plan from the whole history."""
-        self._memory = None
+        self._memory = self._rest = None
         self._cut = Cut(0)
+        self._cut_at = (None, 0)
         self.pace = Pace()
-        self._thinks = (0, False)
 
     def checkpoint(self) -> dict[str, Any]:
         """What a plan changes, to go back to."""
-        names = ("_memory", "_cut", "available", "_last", "_thinks")
+        names = ("_memory", "_cut", "_cut_at", "_unread", "_rest", "available", "_last")
         return {**{n: getattr(self, n) for n in names}, "pace": attrs.evolve(self.pace)}
 
     def roll_back(self, state: dict[str, Any]) -> None:
@@ -161,7 +197,9 @@ class Fitter:
         if limits.nominal > self.available and self.available:
             self.forget()
         trigger = self._trigger(limits)
-        made: Source | None = self._quick(limits, ask, trigger)
+        made: Source | None = self._by_sums(limits, ask, trigger)
+        if made is None:
+            made = self._by_rest(limits, ask, trigger)
         if made is None:
             plan, demands = self._plan(limits, ask, trigger), self.policy(ask)[1]
             made = Planned(plan, demands, self.stage.pieces)
@@ -222,21 +260,6 @@ class Fitter:
     def _placement(self, ask: Ask) -> Placement:
         return self.policy(ask)[0].results
 
-    def _holds_thinking(self) -> bool:
-        """Whether the history holds reasoning; costs what is new in it."""
-        seen, found = self._thinks
-        messages = self.ledger.messages
-        if seen > len(messages):
-            seen, found = 0, False
-        if not found and seen < len(messages):
-            found = any(
-                isinstance(block, Thinking)
-                for nth in range(seen, len(messages))
-                for block in messages[nth].content
-            )
-        self._thinks = (len(messages), found)
-        return found
-
     def _trigger(self, limits: Limits) -> int:
         """The size above which to prune."""
         pace, goal, available = self.pace, limits.goal, limits.available
@@ -273,11 +296,58 @@ class Fitter:
         )
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, Past(ledger), rules)
+        sums = ledger.sums
+        if sums is not None and not sums.lead and ledger.last_uncounted < 0:
+            history.size_up(self._sums(ask).every.values)
         plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
         self.remember(memory_of(plan), 0)
+        if limits.nominal >= 0 and ledger.messages:
+            self._rest = self._rest_of(plan, limits, ask)
         return plan
+
+    def _rest_of(self, plan: Plan, limits: Limits, ask: Ask) -> Rest | None:
+        """What the next windows have beside what comes."""
+        ledger, budget = self.ledger, limits.budget
+        once = ledger.sums is None and ledger.last_uncounted >= 0
+        if (once and self._last is None) or budget.max_turns or budget.max_messages:
+            return None
+        sums = self._sums(ask)
+        moment = moment_of(ledger, sums, ())
+        if moment is None:
+            return None
+        memory = memory_of(plan) or Memory(b"", ("",), {}, ())
+        dropped = memory.dropped
+        held = sums.held_leads.irange(maximum=len(dropped), inclusive=(True, False))
+        if any(dropped[lead] for lead in held):
+            return None  # what goes last of all went: it is tried again each time
+        bridge = 0 if moment.bridge is None else moment.bridge[1].tokens
+        pictures = 0
+        if budget.max_images is not None:
+            edits, message = plan.edits, ledger.message
+            pictures = budget.max_images - sum(
+                images_in((edits[i][0] if i in edits else message(i)).content)
+                for i in plan.order
+                if isinstance(i, int)
+            )
+        size = plan.tokens - sum(limits.spent)
+        return Rest(
+            ask,
+            limits,
+            sums,
+            Remains.of(memory),
+            size - sums.every.total - bridge,
+            sums.now,
+            ledger.version,
+            self._changed(sums),
+            len(ledger.messages),
+            pictures,
+        )
+
+    def _changed(self, sums: Sums) -> tuple[int, int, tuple[int, int]]:
+        ledger = self.ledger
+        return sums.frame, len(ledger.grouping.displaced), ledger.misfits
 
     def _learn(self, made: Source, limits: Limits) -> None:
         if made.pruned or limits.budget.prices is not None:
@@ -295,101 +365,144 @@ class Fitter:
 
     # -- planning by sums --------------------------------------------------------------
 
-    def _quick(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
-        cut, ledger = self._cut, self.ledger
-        if cut is None or not ask.by_sums or not limits.by_sums or limits.nominal < 0:
+    def _by_sums(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
+        """The next window by the default strategy; none where the engine must look."""
+        ledger = self.ledger
+        if not ask.by_sums or not limits.by_sums or limits.nominal < 0:
             return None
-        calls = ledger.grouping.open_calls
-        setting = self.policy(ask)
-        demands = setting[1]
-        if demands is not NO_DEMANDS and self._needs_more(demands, calls):
+        if ledger.sums is None and ledger.last_uncounted >= 0 and self._last is None:
+            return None  # who asks once counts from the newest end
+        sums = self._sums(ask)
+        cut = self._settled_cut(sums)
+        if cut is None:
             return None
-        trigger = min(trigger, limits.available)
-        inserted: tuple[Inserted, ...] = ()
-        stand_ins = 0
-        if calls:
-            if not all(map(self.desk.is_awaited, calls)):
-                return None
-            inserted = self._stand_in_for(calls, ask)
-            stand_ins = sum([item.tokens for item in inserted])
-        outcome: Outcome | None = None
-        if self._base is not None:
-            outcome = self._base.outcome(ledger, cut, calls, stand_ins, trigger)
-        if outcome is None:
-            outcome = quick_plan(
-                ledger, cut, calls, stand_ins, trigger=trigger, target=limits.goal
-            )
-            if outcome is None:
-                return None
-            if outcome.cut is not cut:
-                self._cut, self._memory = outcome.cut, None
-            if not calls:
-                self._base = Base.of(ledger, outcome)
-        return Scene(self.stage, outcome, ask, limits, setting, inserted)
+        sealed = self._sealed(sums)
+        if sealed is None:
+            return None
+        outcome = cut_by_sums(
+            ledger,
+            sums,
+            cut,
+            trigger=min(trigger, limits.available),
+            target=limits.goal,
+            sealed=sealed,
+        )
+        if outcome is None or outcome.tokens > limits.available:
+            return None
+        if outcome.cut is not self._cut:
+            self._cut, self._memory = outcome.cut, None
+        self._cut_at = sums, sums.now
+        return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
 
-    def _needs_more(self, demands: Policy, calls: Sequence[OpenCall]) -> bool:
-        """Whether the provider demands what the sums do not know.
-
-        Costs the calls, the pins and, once, the history.
-        """
-        ledger, grouping = self.ledger, self.ledger.grouping
-        if demands.core and (
-            not grouping.turns or grouping.question_of(grouping.turns - 1) is None
+    def _by_rest(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
+        """The next window of any strategy, where it is the last one and what came."""
+        rest, ledger = self._rest, self.ledger
+        if (
+            rest is None
+            or rest.ask is not ask
+            or rest.limits is not limits
+            or rest.sums is not ledger.sums
+            or rest.version != ledger.version
+            or ledger.last_uncounted >= rest.total
+            or rest.changed[2] != ledger.misfits
         ):
-            return True
-        if calls and (demands.closer_stays or demands.joins != "nothing"):
-            return True
-        if demands.core and (
-            "step" in ledger.pins.values()
-            or any(
-                grouping.question_of(grouping.turn_of(grouping.step_of[c.message]))
-                is None
-                for c in calls
-            )
+            return None
+        sums, demands = rest.sums, rest.sums.setting.demands
+        sealed: Sequence[int] | None = ()
+        if demands.binds_thinking:
+            if ledger.thoughts and rest.changed != self._changed(sums):
+                return None
+        else:
+            sealed = self._sealed(sums)
+        moment, moves = (
+            moment_of(ledger, sums, sealed or ()),
+            sums.moved_since(rest.moves),
+        )
+        if moment is None or moves is None:
+            return None
+        if not still_true(rest.remains, ledger, moves, moment):
+            return None
+        if (
+            limits.budget.max_images is not None
+            and self._new_pictures(rest) > rest.pictures
         ):
-            return True
-        if demands.ends_with_user and self._ends_on_late_result():
-            return True
-        if demands.system_between and grouping.kinds.lstrip(_SYSTEM).find(SYSTEM) >= 0:
-            return True
-        return demands.thinking and self._holds_thinking()
+            return None
+        tokens = sums.every.total + rest.tokens
+        if moment.bridge is not None:
+            tokens += moment.bridge[1].tokens
+        if tokens > min(trigger, limits.available):
+            return None
+        outcome = Outcome(
+            tokens,
+            rest.remains,
+            pruned=False,
+            bridge=moment.bridge,
+            sealed=sealed or (),
+        )
+        return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
 
-    def _ends_on_late_result(self) -> bool:
-        """Whether what stands last is sent further up; costs the run of results."""
-        grouping = self.ledger.grouping
-        last = len(grouping) - 1
-        while last >= 0 and grouping.kinds[last] not in (USER, ASSISTANT):
-            if last in grouping.displaced or last in grouping.displaced_run:
-                return True
-            last -= 1
-        return False
+    def _new_pictures(self, rest: Rest) -> int:
+        """How many pictures came since the last plan."""
+        messages, pictures = self.ledger.messages, self.ledger.pictures
+        start = bisect_left(pictures, rest.total)
+        return sum(images_in(messages[i].content) for i in pictures[start:])
 
-    def _stand_in_for(
-        self, calls: Sequence[OpenCall], ask: Ask
-    ) -> tuple[Inserted, ...]:
-        if ask.open_calls != "stand-in":
+    def _sums(self, ask: Ask) -> Sums:
+        """The sums that *ask* is planned by."""
+        asked, setting = self._settings
+        if asked is not ask:
+            policy, demands = self.policy(ask)
+            setting = Setting(
+                demands=demands,
+                per_message=policy.results == "after-call",
+                stand_ins=ask.open_calls == "stand-in",
+                stand_in_text=ask.stand_in_text,
+                drop_system=ask.drop_system,
+            )
+            self._settings = ask, setting
+        ledger, before = self.ledger, self.ledger.sums
+        if before is not None and before is self._cut_at[0]:
+            if before.setting is setting or before.setting == setting:
+                return before
+            # What is held differs: what is kept is written down before they go.
+            self._memory = self.memory
+            self._cut = Cut(0) if self._memory is None else None
+            self._cut_at = (None, 0)
+            self._unread = self._memory is not None
+        return ledger.sums_for(setting, self.desk.awaiting())
+
+    def _settled_cut(self, sums: Sums) -> Cut | None:
+        """The last cut as it is by now; none where drops do not tell all."""
+        known, at = self._cut_at
+        if known is sums:
+            return None if self._cut is None else self._catch_up(sums, at)
+        if self._cut is None and self._unread:
+            self._cut, self._unread = cut_of(self._memory, sums), False
+        return self._cut
+
+    def _catch_up(self, sums: Sums, at: int) -> Cut:
+        cut = self._cut or Cut(0)
+        if at == sums.now or not cut.step:
+            return cut
+        moves = sums.moved_since(at)
+        if moves is None:
+            return cut
+        now = went_on(cut, sums, moves)
+        if now is not cut:
+            self._cut, self._memory = now, None
+        self._cut_at = sums, sums.now
+        return now
+
+    def _sealed(self, sums: Sums) -> Sequence[int] | None:
+        """Steps that stay because of their reasoning; none: the engine must look."""
+        demands, ledger = sums.setting.demands, self.ledger
+        if not demands.thinking or not ledger.thoughts:
             return ()
-        grouping = self.ledger.grouping
-        per_message = self._placement(ask) == "after-call"
-        counter, made_before = self._stand_ins
-        if counter is not self.ledger.counter or len(made_before) > (
-            MANY + 2 * len(calls)
-        ):
-            made_before = {}
-            self._stand_ins = self.ledger.counter, made_before
-        made: list[Inserted] = []
-        for call in calls:
-            if grouping.needs_stand_in(call, per_message=per_message):
-                key = (call.id, call.name, ask.stand_in_text)
-                known = made_before.get(key)
-                if known is None:
-                    message = Message.tool_result(
-                        call.id,
-                        ask.stand_in_text,
-                        pending=True,
-                        tool_name=call.name,
-                    )
-                    known = (message, self.ledger.cost(message))
-                    made_before[key] = known
-                made.append(Inserted(call.message, *known, Cause.OPEN_CALL, call.key))
-        return tuple(made)
+        if demands.binds_thinking or demands.may_bind_thinking:
+            return None
+        now = open_round(ledger.grouping, ledger.gone)
+        if not now:
+            return ()
+        step_of, thoughts = ledger.grouping.step_of, ledger.thoughts
+        start = bisect_left(thoughts, ledger.grouping.first[now.start])
+        return [step_of[i] for i in thoughts[start:] if step_of[i] in now]

@@ -18,7 +18,7 @@ from ._choices import (
     check_text,
 )
 from ._draft import Draft
-from ._planner import left_out, make_plan
+from ._planner import left_out, make_plan, missed_target
 from ._terms import Memory, Terms
 
 __all__ = [
@@ -35,4 +35,5 @@ __all__ = [
     "check_text",
     "left_out",
     "make_plan",
+    "missed_target",
 ]

@@ -32,6 +32,15 @@ class Case:
         self.last = Last(history)
         self.claims: set[str] = set()
 
+    def lines(self, total: int) -> int:
+        """How many lines of the grid a log of *total* tokens has crossed.
+
+        The depth of a cut moves in steps of (trigger - target) tokens of the log.
+        Between two of them the same beginning is dropped, however the caller's process
+        came to it.
+        """
+        return max(-(-(total - self.trigger) // (self.trigger - self.target)), 0)
+
     @property
     def limited(self) -> bool:
         """Whether turns or messages are limited, beside tokens."""

@@ -136,6 +136,28 @@ class Draft:
         if self._census is not None:
             self._census.move(step, -1)
 
+    def drop_whole(self, steps: range, cause: str, *, may_return: bool) -> bool:
+        """Drop a turn of which nothing is held, changed or gone; whether it was one.
+
+        None of its steps may be bound to others.
+        """
+        history = self.history
+        fixed, free = history.fixed_before, history.free_before
+        if self._changes or fixed[steps.stop] != fixed[steps.start]:
+            return False
+        if self.dropped is None:
+            self.dropped = bytearray(history.grouping.steps)
+        if self.dropped.count(0, steps.start, steps.stop) != len(steps):
+            return False
+        self.dropped[steps.start : steps.stop] = bytes([self.code(cause)]) * len(steps)
+        self.tokens -= free[steps.stop] - free[steps.start]
+        if may_return:
+            self.returnable.append(steps)
+        if self._census is not None:
+            for step in steps:
+                self._census.move(step, -1)
+        return True
+
     def restore(self, steps: Sequence[int]) -> str:
         """Take *steps* back that a drop had let go; returns why they had gone."""
         dropped = self.dropped or bytearray()

@@ -37,7 +37,7 @@ class NewestEnd:
         counts = self.case.terms.counts
         if counts is not None and self.case.target < self.case.trigger:
             # The window may be larger than the target by design.
-            total = self.case.history.total(counts())
+            total = self.case.history.total_of(counts())
             self.case.aim = max(self.case.target, self._grid_target(total))
         total, within = self._find_cut(held, self.case.aim)
         draft.tokens = total
@@ -61,35 +61,26 @@ class NewestEnd:
 
     def _find_cut(self, held: int, target: int) -> tuple[int, int]:
         """Tokens kept, and the first step that is not dropped unless held."""
-        grouping, tokens = self.case.history.grouping, self.case.history.tokens
-        current = grouping.turns - 1
-        total = held
-        # Inside the current turn the oldest steps go first, or stay.
-        inside = self.case.strategy != OLDEST
-        for step in self.case.free_of(current):
-            if inside and total + tokens(step) > target:
-                return total, step + 1
-            total += tokens(step)
-        fixed = {*self.case.history.held, *self.case.history.soft}
-        stop = grouping.steps_of(current).start
-        for turn in range(current - 1, -1, -1):
-            start, size = grouping.steps_of(turn).start, 0
-            for step in range(stop - 1, start - 1, -1):
-                if step not in fixed:
-                    size += tokens(step)
-                    if total + size > target:
-                        return total, stop
-            total += size
-            stop = start
-        return total, 0
+        history, grouping = self.case.history, self.case.history.grouping
+        tokens, fixed = history.tokens, {*history.held, *history.soft}
+        total, cut = held, grouping.steps
+        for step in range(grouping.steps - 1, -1, -1):
+            if step not in fixed:
+                if total + tokens(step) > target:
+                    break
+                total += tokens(step)
+            cut = step
+        cut = grouping.whole_from(cut)
+        if self.case.strategy == OLDEST:
+            # The current turn stays, whatever it takes.
+            cut = min(cut, grouping.steps_of(grouping.turns - 1).start)
+        kept = (s for s in range(cut, grouping.steps) if s not in fixed)
+        return held + sum(map(tokens, kept)), cut
 
     def _grid_target(self, total: int) -> int:
         """The target as a pure function of the log, which has *total* tokens.
 
-        The depth of the cut moves in steps of D = trigger - target tokens of the log:
-        cut = D * ceil((T - trigger) / D). Between two steps the same history prefix is
-        dropped, however the caller's process came to it.
+        See `Case.lines`.
         """
         depth = self.case.trigger - self.case.target
-        cut = depth * -(-(total - self.case.trigger) // depth)
-        return total - cut
+        return total - depth * self.case.lines(total)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from turnkeep.index import History
 from turnkeep.plans import Action, Cause, Inserted, Run
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, USER, entry_of
+from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, USER, Grouping, entry_of
 
 Placement: TypeAlias = Literal["after-call", "after-run", "anywhere"]
 """Where a format wants results: in the unbroken run after the call's own message, in
@@ -24,9 +24,8 @@ _ALIKE = re.compile(rb"(.)\1*", re.DOTALL)
 _KEPT = re.compile(rb"\0+")
 
 
-def kept_indexes(history: History, dropped: bytearray | None) -> Sequence[int]:
+def kept_indexes(grouping: Grouping, dropped: bytearray | None) -> Sequence[int]:
     """Indexes of the messages of kept steps, in order; costs their number."""
-    grouping = history.grouping
     total = len(grouping)
     if dropped is None:
         return range(total)
@@ -54,7 +53,9 @@ def place(
     placement: Placement,
 ) -> tuple[Order, tuple[int, ...]]:
     """The window in its order, and which results moved. Costs the window's length."""
-    return arrange(history, kept_indexes(history, dropped), inserted, placement)
+    return arrange(
+        history, kept_indexes(history.grouping, dropped), inserted, placement
+    )
 
 
 def arrange(

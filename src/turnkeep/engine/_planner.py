@@ -88,12 +88,14 @@ class Planner:
 
         What the round in progress holds is wanted back by those that do not bind it.
         """
-        now, step_of = open_round(self.case.history), self.case.history.grouping.step_of
+        history = self.case.history
+        now = open_round(history.grouping, history.gone)
+        step_of = history.grouping.step_of
         old = [index for index in found if step_of[index] not in now]
         due, changed = self._is_due(memory)
         if not old or not (due or changed):
             return self._decide_whole(memory, found)
-        self.case.history.strip(old)
+        history.strip(old)
         if due:
             self.case.trigger = min(self.case.trigger, self.case.target)
         recent = [index for index in found if step_of[index] in now]
@@ -116,7 +118,7 @@ class Planner:
         due, changed = self._is_due(memory)
         if not due and not changed:
             return self._decide(memory)
-        now = open_round(history)
+        now = open_round(history.grouping, history.gone)
         needed = [i for i in found if step_of[i] in now]
         if self.case.demands.thinking_required and needed:
             history.seal(range(step_of[needed[-1]] + 1))
@@ -163,7 +165,7 @@ class Planner:
     ) -> tuple[Draft, bool]:
         """The round in progress keeps its reasoning whole, or, if need be, none."""
         history, step_of = self.case.history, self.case.history.grouping.step_of
-        now = open_round(history)
+        now = open_round(history.grouping, history.gone)
         needed = [i for i in found if step_of[i] in now]
         history.seal(step_of[i] for i in needed)
         if self.case.demands.thinking_required or not needed:
@@ -216,10 +218,7 @@ class Planner:
         if not self.case.within_limits(draft):
             Refusal(self.case).over_limit(draft)
         if pruned and self.case.aim < draft.tokens <= self.case.available:
-            draft.warnings.append(
-                f"the target of {self.case.target} tokens was missed: "
-                f"{draft.tokens} cannot go under this strategy"
-            )
+            draft.warnings.append(missed_target(self.case.target, draft.tokens))
         return draft, pruned
 
     def _finish(self, draft: Draft, *, pruned: bool) -> Plan:
@@ -263,6 +262,14 @@ class Planner:
                 {index: cause for index, (_, cause, _) in edits.items()},
             ),
         )
+
+
+def missed_target(target: int, tokens: int) -> str:
+    """The warning about a window that is within the budget and above its target."""
+    return (
+        f"the target of {target} tokens was missed: "
+        f"{tokens} cannot go under this strategy"
+    )
 
 
 def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:

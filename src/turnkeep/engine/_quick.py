@@ -1,56 +1,100 @@
-"""The default strategy's plan from sums: what is new costs, not what is old.
+"""The default strategy's cut, from sums: what is new costs, not what is old.
 
-Gives the same windows as the engine, wherever it answers at all; whatever is out of the
-ordinary (edits, limits, a missed target, an overflow) is left to the engine.
+Dropping the oldest turns until the rest fits is keeping the newest steps while they
+fit. So a window is one step from which on all is kept, what is held before it, and a
+few earlier steps that came back; its size is two prefix sums, and the step is found by
+one descent.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import attrs
 
 from turnkeep.engine import Memory
+from turnkeep.engine._order import kept_indexes
+from turnkeep.index._additions import bridge_end, ends_on_call
+from turnkeep.index._holds import held_now, newest_step
 from turnkeep.index._ledger import Ledger
-from turnkeep.plans import Cause
-from turnkeep.turns import SYSTEM, OpenCall
+from turnkeep.index._sums import Moved, Sums
+from turnkeep.plans import Cause, Inserted
 
 
 @attrs.frozen
 class Cut:
-    """What the last prune left: everything from a step on, and some steps before it."""
+    """What the last prune left: everything from a step on, and some steps before it.
+
+    Tied steps are spoken of by the first of them.
+    """
 
     step: int
     """The first step that is kept whatever it is."""
     kept: tuple[int, ...] = ()
     """Earlier steps that stayed without being held for good, in order."""
 
-    def memory(self, ledger: Ledger) -> Memory:
+    def keeps(self, step: int, sums: Sums) -> bool:
+        """Whether a window of now holds a step."""
+        lead = sums.lead_of(step)
+        return lead >= self.step or lead in self.kept or sums.is_held(lead)
+
+    def memory(self, sums: Sums) -> Memory:
         """The same for the engine; costs the steps."""
         dropped = bytearray(b"\1" * self.step)
-        for step in self.kept:
-            dropped[step] = 0
-        for step in ledger.static.irange(maximum=self.step, inclusive=(True, False)):
-            dropped[step] = 0
+        for step in early_steps(sums, self):
+            if step < self.step:
+                dropped[step] = 0
+        for step in lost_steps(sums, self):
+            dropped.extend(bytes(max(step + 1 - len(dropped), 0)))
+            dropped[step] = 1
         return Memory(bytes(dropped), ("", Cause.AGE), {}, ())
 
 
-def cut_of(memory: Memory | None, ledger: Ledger) -> Cut | None:
+@attrs.frozen(eq=False)
+class Remains(Cut):
+    """What a plan of any strategy left; answers the same questions as a cut."""
+
+    left: Memory = attrs.field(kw_only=True)
+
+    @classmethod
+    def of(cls, left: Memory) -> Remains:
+        """What *left* says; nothing is dropped from its last dropped step on."""
+        return cls(len(left.dropped.rstrip(b"\0")), left=left)
+
+    def keeps(self, step: int, sums: Sums) -> bool:
+        """Whether a window of now holds a step."""
+        del sums
+        return step >= len(self.left.dropped) or not self.left.dropped[step]
+
+    def memory(self, sums: Sums) -> Memory:
+        """The plan's own."""
+        del sums
+        return self.left
+
+
+def cut_of(memory: Memory | None, sums: Sums) -> Cut | None:
     """The cut that *memory* says, if it is one; costs the steps."""
     if memory is None:
         return Cut(0)
     if not memory.only_drops or not set(memory.causes) <= {"", Cause.AGE}:
         return None
-    stop = len(memory.dropped.rstrip(b"\0"))
+    dropped = memory.dropped
+    ties, lead = sums.grouping.ties, sums.lead
+    whole = bytearray(dropped)
+    for step, first in lead.items():
+        gone = all(t < len(dropped) and dropped[t] for t in ties[step])
+        if step < len(whole):
+            whole[step] = gone and step == first
+    stop = len(whole.rstrip(b"\0"))
     kept: list[int] = []
-    at = memory.dropped.find(b"\0", 0, stop)
+    at = whole.find(b"\0", 0, stop)
     while at >= 0:
-        if at not in ledger.static:
+        if not sums.is_held(at) and lead.get(at, at) == at:
             kept.append(at)
-        at = memory.dropped.find(b"\0", at + 1, stop)
+        at = whole.find(b"\0", at + 1, stop)
     return Cut(stop, tuple(kept))
 
 
@@ -60,205 +104,219 @@ class Outcome(NamedTuple):
     tokens: int
     cut: Cut
     pruned: bool
+    bridge: tuple[int, Inserted] | None = None
+    """A message of ours at the very end, and the newest step, which it follows."""
+    sealed: Sequence[int] = ()
+    """Steps that stayed because their reasoning did."""
 
 
-@attrs.frozen
-class Base:
-    """What a window holds beside the newest end: a number, until something there moves.
+class Moment(NamedTuple):
+    """What only the moment holds, and what it adds."""
 
-    Between two cuts an agent's window only gets longer: what the moment held before the
-    cut has come back for good, so the window's size is this and the sum of all steps.
-    """
-
-    cut: Cut
-    version: int
-    shifts: int
-    rest: int
-    """The window's tokens less those of all steps."""
-
-    @classmethod
-    def of(cls, ledger: Ledger, outcome: Outcome) -> Base | None:
-        """For windows without open calls like *outcome*; none where that is not all."""
-        grouping = ledger.grouping
-        newest = grouping.newest
-        if newest is None or newest < outcome.cut.step:
-            return None
-        if grouping.question_of(grouping.turns - 1) is None:
-            return None
-        rest = outcome.tokens - ledger.steps.total
-        return cls(outcome.cut, ledger.version, ledger.shifts, rest)
-
-    def outcome(
-        self,
-        ledger: Ledger,
-        cut: Cut,
-        pending: Sequence[OpenCall],
-        stand_ins: int,
-        trigger: int,
-    ) -> Outcome | None:
-        """The window of now, if it is still like that and within *trigger* tokens."""
-        if (
-            self.cut is not cut
-            or self.shifts != ledger.shifts
-            or self.version != ledger.version
-            or ledger.last_uncounted >= 0
-            or ledger.irregular
-            or ledger.ends_left_out
-            or (pending and not _are_behind(ledger, cut, pending))
-        ):
-            return None
-        tokens = ledger.steps.total + self.rest + stand_ins
-        return Outcome(tokens, cut, pruned=False) if tokens <= trigger else None
+    leads: list[int]
+    """Steps that are not held for longer, in order."""
+    bridge: tuple[int, Inserted] | None
 
 
-def _are_behind(ledger: Ledger, cut: Cut, pending: Sequence[OpenCall]) -> bool:
-    """Whether *cut* keeps all that awaited calls hold."""
-    grouping = ledger.grouping
-    for call in pending:
-        step = grouping.step_of[call.message]
-        if step < cut.step:
-            return False
-        asked = grouping.question_of(grouping.turn_of(step))
-        if asked is not None and asked < cut.step and asked not in cut.kept:
-            return False
-    return True
-
-
-def quick_plan(
-    ledger: Ledger,
-    cut: Cut,
-    pending: Sequence[OpenCall],
-    stand_ins: int,
-    *,
-    trigger: int,
-    target: int,
-) -> Outcome | None:
-    """Plan by sums; none where the engine has to look.
-
-    Costs O(log n) and the number of calls that are awaited.
+def moment_of(ledger: Ledger, sums: Sums, sealed: Sequence[int]) -> Moment | None:
+    """What the moment holds; none where there is nothing to send.
 
     Args:
         ledger:
             The history.
+        sums:
+            Its sums.
+        sealed:
+            Steps that stay because their reasoning does.
+    """
+    grouping, gone = ledger.grouping, ledger.gone
+    newest = newest_step(grouping, gone)
+    if newest is None:
+        return None
+    now = sums.leads([*held_now(grouping, newest, gone), *sealed])
+    leads = [lead for lead in now if not sums.is_held(lead)]
+    setting, bridge = sums.setting, None
+    if setting.demands.ends_with_user and ends_on_call(
+        grouping, gone, sums.additions, per_message=setting.per_message
+    ):
+        bridge = newest, bridge_end(len(grouping) - 1, ledger.cost)
+    return Moment(leads, bridge)
+
+
+def went_on(cut: Cut, sums: Sums, moves: Iterable[tuple[Moved, int]]) -> Cut:
+    """*cut* after what happened since: what was kept stays, held or not."""
+    firsts: dict[int, Moved] = {}
+    early = {*cut.kept}
+    for what, lead in moves:
+        if what is Moved.TIED:
+            group = sums.grouping.ties[lead]
+            if any(
+                step >= cut.step
+                or step in early
+                or firsts.get(step) is Moved.FREE
+                or (step not in firsts and sums.is_held(step))
+                for step in group
+            ):
+                early.add(lead)
+        elif what is not Moved.SIZED:
+            if lead not in firsts and what is Moved.FREE:
+                early.add(lead)
+            firsts.setdefault(lead, what)
+    leads = {sums.lead_of(step) for step in early}
+    kept = sorted(s for s in leads if s < cut.step and not sums.is_held(s))
+    changed = any(s < cut.step for s in firsts)
+    return (
+        cut if tuple(kept) == cut.kept and not changed else Cut(cut.step, tuple(kept))
+    )
+
+
+def still_true(
+    remains: Remains,
+    ledger: Ledger,
+    moves: Iterable[tuple[Moved, int]],
+    moment: Moment,
+) -> bool:
+    """Whether a plan's window has only got longer since: nothing it dropped moved.
+
+    Costs what moved.
+    """
+    ties, dropped = ledger.grouping.ties, remains.left.dropped
+    stop = len(dropped)
+    for what, lead in moves:
+        if what is not Moved.FREE and any(
+            step < stop and dropped[step] for step in ties.get(lead, (lead,))
+        ):
+            return False
+    return not any(lead < stop and dropped[lead] for lead in moment.leads)
+
+
+def cut_by_sums(
+    ledger: Ledger,
+    sums: Sums,
+    cut: Cut,
+    *,
+    trigger: int,
+    target: int,
+    sealed: Sequence[int] = (),
+) -> Outcome | None:
+    """The next window's cut; none where the engine has to look.
+
+    Costs O(log n), and what only the moment holds.
+
+    Args:
+        ledger:
+            The history.
+        sums:
+            Its sums.
         cut:
             Where the last window was cut.
-        pending:
-            Calls that are awaited.
-        stand_ins:
-            Tokens of the stand-ins that any window needs.
         trigger:
             Tokens above which to prune.
         target:
             Tokens to prune down to.
+        sealed:
+            Steps that stay because their reasoning does.
     """
-    grouping = ledger.grouping
-    newest = grouping.newest
-    if newest is None or ledger.irregular or ledger.ends_left_out:
+    moment = moment_of(ledger, sums, sealed)
+    if moment is None:
         return None
-    if (
-        grouping.kinds[grouping.first[newest]] == SYSTEM
-        and grouping.question_of(grouping.turns - 1) is None
-    ):
-        # A window of system messages alone would not do.
-        return None
-    held = _held_now(ledger, pending, newest)
-    cut = _loosened(cut, ledger)
-    values, steps, fixed = ledger.steps.values, ledger.steps, ledger.fixed
+    held, bridge = moment
     early = held[: bisect_left(held, cut.step)]
-    before = sorted({*cut.kept, *early}) if early else cut.kept
-    if ledger.last_uncounted >= 0 and not _is_counted(ledger, cut.step, before):
+    kept = tuple(sorted({*cut.kept, *early})) if early else cut.kept
+    if ledger.last_uncounted >= 0 and not _is_counted(ledger, sums, cut.step, kept):
         return None
-    total = steps.total + stand_ins
-    tokens = total - steps.before(cut.step) + fixed.before(cut.step)
-    for step in before:
-        tokens += values[step]
+    more = 0 if bridge is None else bridge[1].tokens
+    tokens = sums.kept_from(cut.step, kept) + more
     if tokens <= trigger:
-        if early and tuple(before) != cut.kept:
+        if kept != cut.kept:
             # What came back stays until the next prune, so that the prefix does.
-            cut = Cut(cut.step, tuple(before))
-        return Outcome(tokens, cut, pruned=False)
-    if grouping.summaries:
-        # They go last of all.
+            cut = Cut(cut.step, kept)
+        return Outcome(tokens, cut, pruned=False, bridge=bridge, sealed=sealed)
+    step = _find(sums, held, sums.every.total + more - target)
+    kept = tuple(held[: bisect_left(held, step)])
+    if ledger.last_uncounted >= 0 and not _is_counted(ledger, sums, step, kept):
         return None
-    found = _find(ledger, held, total - target, newest)
-    if found is None:
-        return None
-    before = held[: bisect_left(held, found)]
-    tokens = total - steps.before(found) + fixed.before(found)
-    tokens += sum(values[step] for step in before)
-    return Outcome(tokens, Cut(found, tuple(before)), pruned=True)
+    tokens = sums.kept_from(step, kept) + more
+    return Outcome(tokens, Cut(step, kept), True, bridge, sealed)
 
 
-def _loosened(cut: Cut, ledger: Ledger) -> Cut:
-    """*cut* without the steps that are held for good by now, and counted there."""
-    static = ledger.static
-    if not static or static.isdisjoint(cut.kept):
-        return cut
-    return Cut(cut.step, tuple([step for step in cut.kept if step not in static]))
-
-
-def _is_counted(ledger: Ledger, cut: int, before: Sequence[int]) -> bool:
+def _is_counted(ledger: Ledger, sums: Sums, cut: int, kept: Iterable[int]) -> bool:
     """Whether all that the sums are asked for has been counted."""
     grouping, counts = ledger.grouping, ledger.counts
     start = grouping.first[cut] if cut < grouping.steps else len(counts)
     if ledger.last_uncounted >= start:
         return False
-    return all(counts[i] >= 0 for step in before for i in grouping.members(step))
+    before = sums.held_leads.irange(maximum=cut, inclusive=(True, False))
+    ties = grouping.ties
+    return all(
+        counts[index] >= 0
+        for lead in chain(before, kept)
+        for step in ties.get(lead, (lead,))
+        for index in grouping.members(step)
+    )
 
 
-def _held_now(ledger: Ledger, pending: Sequence[OpenCall], newest: int) -> list[int]:
-    """Steps that only the moment holds: open calls, the question, the newest step."""
-    grouping, static = ledger.grouping, ledger.static
-    held = {newest}
-    question = grouping.question_of(grouping.turns - 1)
-    if question is not None:
-        held.add(question)
-    for call in pending:
-        step = grouping.step_of[call.message]
-        held.add(step)
-        asked = grouping.question_of(grouping.turn_of(step))
-        if asked is not None:
-            held.add(asked)
-    return sorted([step for step in held if step not in static])
-
-
-def _find(ledger: Ledger, held: Sequence[int], wanted: int, newest: int) -> int | None:
-    """The first step to keep so that *wanted* free tokens go; none if they cannot.
+def _find(sums: Sums, held: Sequence[int], wanted: int) -> int:
+    """The first step to keep so that *wanted* free tokens go, or all that is free.
 
     What only the moment holds is among the sums of free tokens, so the search is
     repeated with it added, until no more of it lies before the place found.
     """
-    grouping, values = ledger.grouping, ledger.steps.values
-    current = grouping.turn_first[grouping.turns - 1]
+    values = sums.every.values
     passed = 0
     while True:
         extra = sum(values[step] for step in held[:passed])
-        step = ledger.steps.reach(wanted + extra, ledger.fixed)
-        if step > len(ledger.steps):
-            return None
-        if step <= current:
-            # Old turns go whole.
-            step = grouping.turn_first[bisect_left(grouping.turn_first, step)]
+        step = sums.every.reach(wanted + extra, sums.held)
+        if step > len(values):
+            return len(values)
+        step = sums.grouping.whole_from(step)
         more = bisect_left(held, step)
         if more == passed:
-            return step if step <= newest or step <= current else None
+            return step
         passed = more
+
+
+def early_steps(sums: Sums, cut: Cut) -> list[int]:
+    """The steps that *cut* keeps without being behind it; costs their number."""
+    held = sums.held_leads.irange(maximum=cut.step, inclusive=(True, False))
+    if not sums.lead:
+        return [*held, *cut.kept]
+    ties = sums.grouping.ties
+    return [step for lead in chain(held, cut.kept) for step in ties.get(lead, (lead,))]
+
+
+def lost_steps(sums: Sums, cut: Cut) -> list[int]:
+    """The steps behind *cut* that go all the same, tied to one before it."""
+    return [
+        step
+        for step, lead in sums.lead.items()
+        if step >= cut.step > lead and not cut.keeps(lead, sums)
+    ]
 
 
 def indexes_from(ledger: Ledger, cut: Cut, total: int) -> list[int]:
     """Indexes of the messages of all steps that *cut* keeps; costs their number.
 
-    Only the first *total* messages are looked at; no later one is late.
+    Only the first *total* messages are looked at.
     """
-    grouping = ledger.grouping
-    step_of, at = grouping.step_of, cut.step
-    start = grouping.first[at] if at < grouping.steps else total
-    if not at:
+    grouping, sums, at = ledger.grouping, ledger.sums, cut.step
+    if not at or sums is None:
         return list(range(total))
-    static = ledger.static.irange(maximum=at, inclusive=(True, False))
-    early = {*cut.kept, *static}
+    if isinstance(cut, Remains):
+        dropped = bytearray(cut.left.dropped[: grouping.steps])
+        dropped.extend(bytes(grouping.steps - len(dropped)))
+        return [i for i in kept_indexes(grouping, dropped) if i < total]
+    step_of = grouping.step_of
+    start = grouping.first[at] if at < grouping.steps else len(grouping)
+    early = early_steps(sums, cut)
     head = sorted(chain.from_iterable(map(grouping.members, early)))
-    if grouping.late:
-        tail = [i for i in range(start, total) if step_of[i] >= at]
-        return sorted(chain(head, tail)) if head and head[-1] > start else head + tail
-    return [*head, *range(start, total)]
+    lost = lost_steps(sums, cut) if sums.lead else ()
+    if not grouping.late and not lost and not sums.lead:
+        return [*head, *range(start, total)]
+    gone = {*lost}
+    tail = [
+        i for i in range(start, total) if step_of[i] >= at and step_of[i] not in gone
+    ]
+    if not head or head[-1] < start:
+        return head + tail
+    return sorted({*(i for i in head if i < total), *tail})

@@ -7,13 +7,13 @@ what a change would cost, before it plans.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import HIDDEN, RESULT, SYSTEM
+from turnkeep.turns import HIDDEN, RESULT, SYSTEM, Grouping
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -26,14 +26,13 @@ def thoughts(history: History) -> list[int]:
     return [index for index in history.source.reasoning() if index not in stripped]
 
 
-def open_round(history: History) -> range:
+def open_round(grouping: Grouping, gone: Collection[int]) -> range:
     """The steps of the tool round in progress: the model has yet to read its results.
 
     Everything behind the question, where the list ends on a result; else nothing.
     """
-    grouping = history.grouping
     kinds, last = grouping.kinds, len(grouping) - 1
-    while last >= 0 and (kinds[last] == HIDDEN or last in history.gone):
+    while last >= 0 and (kinds[last] == HIDDEN or last in gone):
         last -= 1
     if last < 0 or kinds[last] != RESULT:
         return range(0)

@@ -17,6 +17,7 @@ from turnkeep.plans import (
     Replace,
     Reserve,
 )
+from turnkeep.strategies._base import is_stable
 from turnkeep.turns import HIDDEN, SYSTEM
 
 from ._case import Case
@@ -49,42 +50,90 @@ class Spending:
     def prune(self, draft: Draft, earlier: Sequence[Message] = ()) -> bool:
         history = self.case.history
         if draft.tokens < 0:
-            draft.tokens = sum(map(history.tokens, range(history.grouping.steps)))
+            draft.tokens = history.total
         stripped = self._strip_images(draft)
         if not self.case.is_over(draft):
             return stripped
+        # The log as it was at the last line of the grid; then as it is, if need be.
+        seen = self._grid(draft)
+        for steps in (seen, None) if seen is not None else (None,):
+            self._spend(draft, earlier, steps)
+            if not self.case.is_over(draft):
+                break
+        self._fill(draft)
+        self._write_reserved(draft)
+        return True
+
+    def _grid(self, draft: Draft) -> int | None:
+        """The first steps of a growing log to look at, so that its prefix stays.
+
+        What is cut is a pure function of the log (see `Case.lines`) under a strategy
+        that does not change its mind about old steps. None: look at all of them.
+        """
+        case = self.case
+        if not (case.terms.counts is not None and is_stable(case.strategy)):
+            return None
+        if case.target >= case.trigger:
+            return None
+        total, lines = draft.tokens, case.lines(draft.tokens)
+        if not lines:
+            return None
+        case.aim = max(case.target, total - lines * (case.trigger - case.target))
+        line = case.trigger + (lines - 1) * (case.trigger - case.target)
+        step = 0
+        while line >= 0 and step < case.history.grouping.steps:
+            line -= draft.step_tokens(step)
+            step += 1
+        return step
+
+    def _spend(
+        self, draft: Draft, earlier: Sequence[Message], steps: int | None
+    ) -> None:
+        """Take the strategy's edits until the target is met.
+
+        Args:
+            draft:
+                The window in the making.
+            earlier:
+                Messages of ours that the last window held.
+            steps:
+                How many of the first steps the strategy is shown; none: all.
+        """
+        history = self.case.history
         view = history.view(
-            available=self.case.available, target=self.case.target, progress=draft
+            available=self.case.available,
+            target=self.case.target,
+            progress=draft,
+            steps=steps,
         )
         view.claims = self.case.claims
         view.earlier = tuple(earlier)
         # A strategy that never ends must not hang the caller.
         limit = 1_000 + 20 * len(history.grouping)
-        target = self.case.target
         fixed = {*history.held, *history.soft}
         # Steps that no other one is bound to, by a tie or by its turn's shape.
         single = not history.grouping.ties and not self.case.demands.core
+        steps_of = history.grouping.steps_of
         for nth, edit in enumerate(self.case.strategy.propose(view)):
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
                 break
             if type(edit) is Drop:  # thousands of these
                 unit = edit.unit
-                if single and not unit.is_turn and unit.index not in fixed:
+                if not single:
+                    self._take_drop(draft, edit)
+                elif unit.is_turn:
+                    whole, returns = steps_of(unit.index), edit.may_return
+                    if not draft.drop_whole(whole, edit.cause, may_return=returns):
+                        self._take_drop(draft, edit)
+                elif unit.index not in fixed:
                     draft.drop_step(unit.index, edit.cause, edit.may_return)
                 else:
                     self._take_drop(draft, edit)
             else:
                 self._take(draft, edit)
-            if (
-                draft.tokens <= target
-                and draft.tokens <= self._goal(draft)
-                and self.case.within_limits(draft)
-            ):
+            if draft.tokens <= self._goal(draft) and self.case.within_limits(draft):
                 break
-        self._fill(draft)
-        self._write_reserved(draft)
-        return True
 
     def _fill(self, draft: Draft) -> None:
         """Take back what fits again, what was given up last first.
@@ -111,7 +160,7 @@ class Spending:
     def _goal(self, draft: Draft) -> int:
         """The target, less the room that is kept for a message to come."""
         reserved = draft.reserved.tokens if draft.reserved is not None else 0
-        return self.case.target - reserved
+        return self.case.aim - reserved
 
     def _write_reserved(self, draft: Draft) -> None:
         """Add the message that room was kept for, if there is room and reason."""

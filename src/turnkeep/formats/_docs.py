@@ -36,9 +36,20 @@ A format is a JSON shape for message lists. It is found out from the shape alone
 `format=` (or `--format`) names it. What comes in goes out key for key: what turnkeep
 does not interpret is carried along, and so is how a thing was spelled.
 
-Where several formats could be meant and would return the same JSON, the model's own
-format is taken, else `openai`; where they would not, that is an error that lists the
-candidates.
+Keys and types of blocks decide that only one format has. A list of plain roles and
+contents belongs to all chat formats alike: then the model's own is taken, else
+`openai`. So it is where several formats share the marks and would return the same JSON;
+where they would not, that is an error that lists the candidates. Keys of a host's own
+(`pinned`, `timestamp`, `kind`, `metadata`, ...) mean nothing outside turnkeep's own
+JSON, and new types of items and blocks are carried beside those that are known.
+
+Messages of another library (LangChain, Pydantic AI, the AI SDK, Haystack, LlamaIndex,
+AutoGen, smolagents, ...) are refused in a sentence that names it, unless `format=` says
+what they are.
+
+A list may hold the objects of an SDK, whole or inside an entry: whatever has
+`model_dump` or `to_dict` is read as it would be sent, and the caller's own objects come
+back. An edited one is made by the type of what it replaces, else it is a dict.
 
 ```{format-list}
 ```

@@ -94,11 +94,12 @@ def outline_decoded(entries: Sequence[Any], decode: Decode, path: str) -> Outlin
         for message in decode(entry, f"{path}[{nth}]"):
             messages[len(wire)] = message
             wire.append(nth)
+    every = range(len(entries))
     return Outline(
         None,
-        wire,
+        every if wire == list(every) else wire,
         [index for index, message in messages.items() if thinks(message)],
-        range(len(entries)),
+        every,
         list(map(own_id, entries)),
         messages,
     )

@@ -6,7 +6,8 @@ at the end are what strategies get to see.
 Not public: it may change in any release.
 """
 
-from ._history import BRIDGE_ANSWER, History, Rules, Source
+from ._additions import BRIDGE_ANSWER
+from ._history import History, Rules, Source
 from ._views import HistoryView, StepView, TurnView
 
 __all__ = [

@@ -2,37 +2,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, Protocol
+from itertools import accumulate
+from typing import Any, Protocol
 
 import attrs
 
-from turnkeep.model import (
-    BRIDGE,
-    STAND_IN_TEXT,
-    Message,
-    PinScope,
-    Thinking,
-    ToolResult,
-    mark,
-)
+from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
-from turnkeep.policy import NO_DEMANDS, Policy, held_besides
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
+from turnkeep.policy import NO_DEMANDS, Policy
+from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall
 
-from ._views import HistoryView, Progress
-
-BRIDGE_ANSWER: Final = mark(BRIDGE, "The tools have answered; the user went on.")
-"""Stands between a stand-in and a user message where the model must speak first."""
-
-
-BRIDGE_END: Final = mark(
-    BRIDGE, "A tool has answered since: its result stands with its call above. Go on."
+from ._additions import (
+    bridge_behind,
+    bridge_end,
+    ends_on_call,
+    left_of,
+    misfits,
+    next_word,
+    stand_in,
 )
-"""Stands last where the list would end on the assistant's side."""
-
-
-_AFTERTHOUGHTS: Final = (bytes([RESULT]), bytes([HIDDEN]), bytes([SYSTEM]))
-"""Kinds of a last message that may leave the end to what stands before it."""
+from ._holds import (
+    held_now,
+    kept_with,
+    last_said,
+    leading_steps,
+    leading_systems,
+    newest_step,
+)
+from ._views import HistoryView, Progress
 
 
 class Source(Protocol):
@@ -107,7 +104,8 @@ class History:
         self.sealed: set[int] = set()
         """Steps that stay as they are because signed reasoning behind them does."""
         self._tokens: dict[int, int] = {}
-        self._stand_ins: dict[int, list[tuple[OpenCall, Message, int]]] = {}
+        self._sizes: list[int] | None = None
+        self._stand_ins: dict[int, list[tuple[OpenCall, Inserted]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
         if rules.stand_ins:
@@ -115,59 +113,34 @@ class History:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):
                     self._add_stand_in(call)
         self.open_calls: list[OpenCall] = grouping.open_calls
-        self._bridges: dict[int, list[tuple[int, Message, int]]] = {}
-        if rules.demands.answers_tools and self._stand_ins:
-            self._bridge_tools()
-        if rules.demands.ends_with_user and grouping.kinds[-1:] in _AFTERTHOUGHTS:
-            self._bridge_end()
+        self._bridges: dict[int, list[Inserted]] = {}
+        if rules.demands.answers_tools or rules.demands.ends_with_user:
+            self._bridge()
 
-    def _bridge_tools(self) -> None:
-        """Let the model say a word between a stand-in and the user's next message."""
-        grouping = self.grouping
-        kinds, step_of, total = grouping.kinds, grouping.step_of, len(grouping)
-        for step, waiting in self._stand_ins.items():
-            at = waiting[-1][0].message + 1
-            while at < total and (step_of[at] == step or kinds[at] == HIDDEN):
-                at += 1
-            # Words that come with another result of the step follow that one.
-            answers = at < total and step_of[at] in grouping.ties.get(step, ())
-            if at < total and kinds[at] == USER and not answers:
-                said = Message.assistant(BRIDGE_ANSWER, kind="bridge")
-                self._add_bridge(step, at - 1, said)
-
-    def _bridge_end(self) -> None:
-        """Let the list end on the user's side where its last result moves away."""
-        grouping, newest = self.grouping, self.grouping.newest
-        kinds = grouping.kinds
-        moved = grouping.displaced if self.rules.per_message else grouping.displaced_run
-        last = len(grouping) - 1
-        leaves = False
-        while last >= 0:
-            if last in moved or last in self.gone:
-                leaves = True
-            elif kinds[last] not in (SYSTEM, HIDDEN):
-                break
-            last -= 1
+    def _bridge(self) -> None:
+        """Let sides take turns behind stand-ins, and at the end."""
+        grouping, cost, demands = self.grouping, self.source.cost, self.rules.demands
+        for step, waiting in self._stand_ins.items() if demands.answers_tools else ():
+            at = next_word(grouping, step, waiting[-1][0])
+            bridge = bridge_behind(grouping, step, at, cost)
+            if bridge is not None:
+                self._bridges.setdefault(step, []).append(bridge)
+        newest, per_message = grouping.newest, self.rules.per_message
         if (
-            newest is not None
-            and leaves
-            and last >= 0
-            and kinds[last] == ASSISTANT
-            and grouping.step_of[last] not in self._stand_ins
+            demands.ends_with_user
+            and newest is not None
+            and ends_on_call(
+                grouping, self.gone, self._stand_ins, per_message=per_message
+            )
         ):
-            said = Message.user(BRIDGE_END, kind="bridge")
-            self._add_bridge(newest, len(grouping) - 1, said)
-
-    def _add_bridge(self, step: int, after: int, message: Message) -> None:
-        cost = self.source.cost(message)
-        self._bridges.setdefault(step, []).append((after, message, cost))
+            last = bridge_end(len(grouping) - 1, cost)
+            self._bridges.setdefault(newest, []).append(last)
 
     def additions(self, step: int) -> Iterator[Inserted]:
         """The messages of ours that are sent when the step is."""
-        for call, message, cost in self.stand_ins(step):
-            yield Inserted(call.message, message, cost, Cause.OPEN_CALL, call.key)
-        for after, message, cost in self._bridges.get(step, ()):
-            yield Inserted(after, message, cost, Cause.PROFILE)
+        for _, item in self._stand_ins.get(step, ()):
+            yield item
+        yield from self._bridges.get(step, ())
 
     def with_additions(self) -> list[int]:
         """The steps that have such messages, in order."""
@@ -175,40 +148,55 @@ class History:
 
     def added_tokens(self, step: int) -> int:
         """Tokens of those messages."""
-        total = sum(cost for _, _, cost in self._stand_ins.get(step, ()))
-        if self._bridges:
-            total += sum(cost for _, _, cost in self._bridges.get(step, ()))
-        return total
+        return sum(item.tokens for item in self.additions(step))
 
     def _mend(self) -> None:
         """Find what is left of messages whose results are orphans, twice or late."""
-        bad: dict[int, dict[int, str]] = {}
-        for problem in self.grouping.problems:
-            bad.setdefault(problem.message, {})[problem.position] = Cause.REPAIR
-        for replaced, position in self.grouping.superseded:
-            bad.setdefault(replaced, {})[position] = Cause.RESOLVED
-        for index, positions in bad.items():
-            message = self.source.message(index)
-            kept = []
-            nth = -1
-            for block in message.content:
-                if isinstance(block, ToolResult):
-                    nth += 1
-                    if nth in positions:
-                        continue
-                kept.append(block)
-            if kept:
-                self.mended[index] = message.evolve(content=tuple(kept))
+        for index, bad in misfits(self.grouping).items():
+            left = left_of(self.source.message(index), bad)
+            if left is None:
+                self.gone[index] = next(iter(bad.values()))
             else:
-                self.gone[index] = next(iter(positions.values()))
+                self.mended[index] = left
 
     def _add_stand_in(self, call: OpenCall) -> None:
-        message = Message.tool_result(
-            call.id, self.rules.stand_in_text, pending=True, tool_name=call.name
-        )
+        item = stand_in(call, self.rules.stand_in_text, self.source.cost)
         step = self.grouping.step_at(call.message)
-        cost = self.source.cost(message)
-        self._stand_ins.setdefault(step, []).append((call, message, cost))
+        self._stand_ins.setdefault(step, []).append((call, item))
+
+    def size_up(self, sizes: Iterable[int]) -> None:
+        """Take over the tokens of all steps, stand-ins included, from who knows them.
+
+        They must be known under the same rules; nothing is counted then.
+        """
+        known = list(sizes)
+        for step, added in self._bridges.items():
+            if added[-1].message.role is Role.USER:
+                known[step] += added[-1].tokens  # of the moment: in no sum
+        self._sizes = known
+
+    @property
+    def total(self) -> int:
+        """Tokens of all steps; counts what has not been counted."""
+        if self._sizes is not None:
+            return sum(self._sizes)
+        return sum(map(self.tokens, range(self.grouping.steps)))
+
+    @cached_property
+    def free_before(self) -> list[int]:
+        """Tokens of the free steps before each step, and of all. Linear, once."""
+        held, soft, tokens = self.held, self.soft, self.tokens
+        every = range(self.grouping.steps)
+        sizes = (0 if s in held or s in soft else tokens(s) for s in every)
+        return list(accumulate(sizes, initial=0))
+
+    @cached_property
+    def fixed_before(self) -> list[int]:
+        """How many steps before each one may not be dropped. Linear, once."""
+        fixed = bytearray(self.grouping.steps)
+        for step in (*self.held, *self.soft):
+            fixed[step] = 1
+        return list(accumulate(fixed, initial=0))
 
     def strip(self, indexes: Iterable[int]) -> None:
         """Send these messages without their reasoning; what is only that goes."""
@@ -221,6 +209,7 @@ class History:
                 self.gone[index] = Cause.PROFILE
             self.stripped.add(index)
         self._tokens.clear()
+        self._sizes = None
         self._forget_holds()
 
     def seal(self, steps: Iterable[int]) -> None:
@@ -229,12 +218,8 @@ class History:
         self._forget_holds()
 
     def _forget_holds(self) -> None:
-        for name in ("_holds", "held", "soft"):
+        for name in ("_holds", "held", "soft", "free_before", "fixed_before"):
             self.__dict__.pop(name, None)
-
-    def stand_ins(self, step: int) -> list[tuple[OpenCall, Message, int]]:
-        """The stand-ins a step needs when it is sent: call, message, tokens."""
-        return self._stand_ins.get(step, [])
 
     def visible(self, step: int) -> list[int]:
         """The step's messages that a window would hold."""
@@ -255,6 +240,8 @@ class History:
 
     def tokens(self, step: int) -> int:
         """Tokens a step has in a window, its stand-ins included; counted once."""
+        if self._sizes is not None:
+            return self._sizes[step]
         known = self._tokens.get(step)
         if known is None:
             known = sum(map(self.message_tokens, self.visible(step)))
@@ -262,7 +249,7 @@ class History:
             self._tokens[step] = known
         return known
 
-    def total(self, counts: Sequence[int]) -> int:
+    def total_of(self, counts: Sequence[int]) -> int:
         """Tokens of all steps, from the *counts* of all messages.
 
         Costs a sum, and what a window would hold otherwise.
@@ -313,7 +300,7 @@ class History:
             question = grouping.question_of(turn)
             if question is not None:
                 held.setdefault(question, Cause.PINNED)
-            last = self._last_said(steps)
+            last = last_said(grouping, self.gone, steps)
             if last is not None:
                 held.setdefault(last, Cause.PINNED)
             soft.update(steps)
@@ -328,57 +315,43 @@ class History:
         self._hold_current(held)
         for step in self.sealed:
             held.setdefault(step, Cause.SIGNATURE)
-        for step in held_besides(grouping, held, rules.demands):
-            held.setdefault(step, Cause.PROFILE)
-        for group in grouping.ties.values():
-            causes = [held[step] for step in group if step in held]
-            for step in group if causes else ():
-                held.setdefault(step, causes[0])
+        self._hold_besides(held)
         return held, frozenset(soft - held.keys())
+
+    def _hold_besides(self, held: dict[int, str]) -> None:
+        """Hold what must stay because of what is held."""
+        grouping, demands = self.grouping, self.rules.demands
+        ties = grouping.ties
+        if not (ties or demands.core or demands.system_between):
+            return
+        leading = leading_steps(grouping) if demands.system_between else 0
+        kept, _ = kept_with(grouping, held, demands, leading)
+        more: dict[int, str] = {}
+        for step in sorted(kept.difference(held)):
+            causes = (held[other] for other in ties.get(step, ()) if other in held)
+            more[step] = next(causes, Cause.PROFILE)
+        held.update(more)
 
     @cached_property
     def newest(self) -> int | None:
         """The step of the last message that a window can hold."""
-        grouping, gone = self.grouping, self.gone
-        if not gone:
-            return grouping.newest
-        for index in range(len(grouping) - 1, -1, -1):
-            if index not in gone and grouping.kinds[index] != HIDDEN:
-                return grouping.step_at(index)
-        return None
+        return newest_step(self.grouping, self.gone)
 
     def _hold_current(self, held: dict[int, str]) -> None:
         grouping, newest = self.grouping, self.newest
         if newest is None:
             return
         question = grouping.question_of(grouping.turns - 1)
-        if question is not None:
-            held.setdefault(question, Cause.QUESTION)
-        held.setdefault(newest, Cause.NEWEST)
-        if question is None and grouping.kinds[grouping.first[newest]] == SYSTEM:
-            last = self._last_said(range(grouping.steps))
-            if last is not None:
-                held.setdefault(last, Cause.NEWEST)
-
-    def _last_said(self, steps: range) -> int | None:
-        kinds, first = self.grouping.kinds, self.grouping.first
-        for step in reversed(steps):
-            if kinds[first[step]] in (SYSTEM, HIDDEN):
-                continue
-            if not self.gone or self.visible(step):
-                return step
-        return None
+        for step in held_now(grouping, newest, self.gone):
+            why = Cause.QUESTION if step == question else Cause.NEWEST
+            held.setdefault(step, why)
 
     def _system_steps(self) -> list[int]:
         grouping = self.grouping
         kinds = grouping.kinds
         found: list[int] = []
         if self.rules.drop_system:
-            for step, index in enumerate(grouping.first):
-                if kinds[index] != SYSTEM:
-                    break
-                found.append(step)
-            return found
+            return list(range(leading_systems(grouping)))
         # bytes.find: systems are few and histories long.
         at = kinds.find(SYSTEM)
         while at >= 0:
@@ -400,7 +373,14 @@ class History:
         return self.grouping.newest is None
 
     def view(
-        self, *, available: int, target: int, progress: Progress | None = None
+        self,
+        *,
+        available: int,
+        target: int,
+        progress: Progress | None = None,
+        steps: int | None = None,
     ) -> HistoryView:
-        """What a strategy may see."""
-        return HistoryView(self, available=available, target=target, progress=progress)
+        """What a strategy may see: all of it, or the first *steps*."""
+        return HistoryView(
+            self, available=available, target=target, progress=progress, steps=steps
+        )

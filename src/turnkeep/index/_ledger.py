@@ -4,33 +4,45 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from operator import attrgetter
-from typing import Any, Final
-
-from sortedcontainers import SortedSet
+from typing import Any
 
 from turnkeep.errors import DuplicateIdError
-from turnkeep.index._prefix_sums import Tally
-from turnkeep.model import Message, PinScope, as_sent
+from turnkeep.model import Image, Message, PinScope, Thinking, ToolResult, as_sent
 from turnkeep.tokens import RequestCounter
 from turnkeep.turns import (
     ANSWERS,
+    ASSISTANT,
     HIDDEN,
-    SYSTEM,
-    Entry,
     Grouping,
+    OpenCall,
     entry_of,
-    reasoning_in,
 )
 
+from ._additions import left_of, misfits
+from ._costs import Costs
 from ._replaced import Replaced
-
-MADE: Final = 1_000
-"""Messages of ours (stand-ins, edits, summaries) whose tokens are remembered."""
+from ._spotted import Spotted
+from ._sums import Setting, Sums
 
 # All of a message that its tokens depend on.
 _counted = attrgetter("role", "content", "kind", "extra", "layout", "token_count")
+
+
+def _reasons(message: Message) -> bool:
+    """Whether the model reasons in a message."""
+    return (
+        Thinking in map(type, message.content) and entry_of(message).kind == ASSISTANT
+    )
+
+
+def shows(message: Message) -> bool:
+    """Whether there are pictures in a message."""
+    return any(
+        type(block) is Image
+        or (type(block) is ToolResult and Image in map(type, block.content))
+        for block in message.content
+    )
 
 
 class Ledger:
@@ -55,28 +67,27 @@ class Ledger:
         """Changes with every change that concerns what stands there already."""
         self.replaced = Replaced()
         """The end of the chain of messages that were replaced."""
-        self.shifts = 0
-        """Changes when the sums of any step but the last one do."""
-        self._made: dict[Message, int] = {}
+        self.costs = Costs(counter)
         self._begin()
 
     def _begin(self) -> None:
         self.grouping = Grouping()
-        self.steps = Tally()
-        """Tokens of each step, as far as they have been counted."""
-        self.fixed = Tally()
-        """The same for the steps in *static*; 0 for the others."""
-        self.static: SortedSet[int] = SortedSet()
-        """Steps that are held for good: system messages, and turns with a pin."""
-        self.irregular = False
-        """Whether steps are tied or a message lost a part: sums do not tell all."""
-        self.shown_only = False
-        """Whether some messages are never sent."""
-        self._pinned_turn = -1  # the last turn, if a pin holds it whole
+        self.sums: Sums | None = None
+        """Tokens by step and what holds them; made when somebody plans by them."""
         self.last_uncounted = -1
         """The last message that nobody has counted yet; -1 if there is none."""
-        self._left_out: set[int] = set()  # messages that no window holds
-        self._seen = (0, 0)  # misfits and replaced results dealt with so far
+        self.gone: dict[int, str] = {}
+        """Messages that no window holds, and why."""
+        self.mended: dict[int, Message] = {}
+        """Messages that lose some of several results."""
+        self._bad: dict[int, dict[int, str]] = {}
+        """Results that no window holds, by message and place, and why."""
+        self.misfits = (0, 0)
+        """How many misfits and replaced results there are."""
+        self.shown_only = False
+        """Whether some messages are never sent."""
+        self._thoughts = Spotted(_reasons)
+        self._pictures = Spotted(shows)
 
     # -- appending --
 
@@ -105,130 +116,98 @@ class Ledger:
         self.counts.append(known)
         entry, grouping = entry_of(message), self.grouping
         step = grouping.add(entry, self._meant_for(message) if message.metadata else -1)
-        bad, replaced = self._seen
+        bad, replaced = self.misfits
         if len(grouping.problems) != bad or len(grouping.superseded) != replaced:
             self._look_at_misfits(index)
-        if grouping.ties:
-            self.irregular = True
         if entry.kind == HIDDEN:
             self.shown_only = True
         if known < 0:
             self.last_uncounted = index
-        weight = known if known > 0 and not self._is_unseen(index, entry) else 0
-        if step == len(self.steps.values):
-            self._begin_step(index, step, weight)
-        else:
-            self._shift(step, weight)
+        if self.sums is not None:
+            self.sums.append(index, step, self.weight(index), calls=bool(entry.calls))
         if message.pinned:
             self.pins[index] = message.pin_scope
-            self._hold(index, message.pin_scope)
+            if self.sums is not None:
+                self.sums.pin(index, message.pin_scope)
             self.version += 1  # it may hold what stands before it
         self.revision += 1
         return index
-
-    def _is_unseen(self, index: int, entry: Entry) -> bool:
-        """Whether no window holds a message."""
-        return entry.kind == HIDDEN or index in self._left_out
-
-    def _begin_step(self, index: int, step: int, tokens: int) -> None:
-        grouping = self.grouping
-        fixed = (
-            grouping.kinds[index] == SYSTEM
-            or self._pinned_turn == len(grouping.turn_first) - 1
-        )
-        self.steps.append(tokens)
-        self.fixed.append(tokens if fixed else 0)
-        if fixed:
-            self.static.add(step)
-
-    def _look_at_misfits(self, newest: int) -> None:
-        """Leave out what the message *newest* made superfluous, or itself."""
-        grouping, (bad, replaced) = self.grouping, self._seen
-        for problem in grouping.problems[bad:]:
-            self._leave_out(problem.message, newest)
-        fresh = len(grouping.superseded) - replaced
-        for gone, _ in islice(reversed(grouping.superseded), fresh):
-            self._leave_out(gone, newest)
-        self._seen = (len(grouping.problems), len(grouping.superseded))
 
     def _meant_for(self, message: Message) -> int:
         """The message whose call a result answers, if the result says so."""
         return self.index.get(message.metadata.get(ANSWERS, ""), -1)
 
-    def _leave_out(self, index: int, newest: int) -> None:
-        """Take a message that no window holds out of the sums, if it is in them."""
-        if len(self.messages[index].content) > 1:
-            # Only a part of it goes: left to the ordinary way of planning.
-            self.irregular = True
-        elif index not in self._left_out:
-            if index != newest and self.counts[index] > 0:
-                self._shift(self.grouping.step_of[index], -self.counts[index])
-            self._left_out.add(index)
-
-    def _weigh(self, index: int, tokens: int) -> None:
-        """Add tokens that a message turned out to have to the sums."""
+    def _look_at_misfits(self, newest: int) -> None:
+        """Leave out what the message *newest* made superfluous, or of itself."""
         grouping = self.grouping
-        if index not in self._left_out and grouping.kinds[index] != HIDDEN:
-            self._shift(grouping.step_of[index], tokens)
+        for index, positions in misfits(grouping, *self.misfits).items():
+            before = self.weight(index) if index != newest else 0
+            bad = self._bad.setdefault(index, {})
+            for position, why in positions.items():
+                bad.setdefault(position, why)
+            self._mend(index)
+            if self.sums is not None and index != newest:
+                self.sums.weigh(index, self.weight(index) - before)
+        self.misfits = (len(grouping.problems), len(grouping.superseded))
 
-    def _shift(self, step: int, change: int) -> None:
-        if step + 1 != len(self.steps.values):
-            self.shifts += 1
-        self.steps.add(step, change)
-        if step in self.static:
-            self.fixed.add(step, change)
+    def _mend(self, index: int) -> None:
+        """Find out what is left of a message."""
+        bad = self._bad[index]
+        left = left_of(self.messages[index], bad)
+        if left is None:
+            self.gone[index] = next(iter(bad.values()))
+            self.mended.pop(index, None)
+        else:
+            self.mended[index] = left
+
+    def weight(self, index: int) -> int:
+        """Tokens of a message in a window; 0 where nobody has counted."""
+        if index in self.gone or self.grouping.kinds[index] == HIDDEN:
+            return 0
+        if self.mended and index in self.mended:
+            return self.costs(self.mended[index])
+        return max(self.counts[index], 0)
 
     @property
-    def ends_left_out(self) -> bool:
-        """Whether no window holds the last message that is meant for the model."""
-        last = len(self.messages) - 1
-        if self.shown_only:
-            kinds = self.grouping.kinds
-            while last >= 0 and kinds[last] == HIDDEN:
-                last -= 1
-        return last in self._left_out
+    def thoughts(self) -> list[int]:
+        """The messages that hold reasoning, in order; costs what is new."""
+        return self._thoughts.among(self.messages)
 
-    # -- holding --
+    @property
+    def pictures(self) -> list[int]:
+        """The messages that hold pictures, in order; costs what is new."""
+        return self._pictures.among(self.messages)
 
-    def _hold(self, index: int, scope: PinScope) -> None:
-        grouping = self.grouping
-        step = grouping.step_of[index]
-        if scope == "step":
-            self._fix(step)
-            return
-        turn = grouping.turn_of(step)
-        for each in grouping.steps_of(turn):
-            self._fix(each)
-        if turn == grouping.turns - 1:
-            self._pinned_turn = turn
+    def sums_for(self, setting: Setting, awaited: Callable[[OpenCall], bool]) -> Sums:
+        """The sums under a setting; made anew, and then kept, where it is another."""
+        sums = self.sums
+        if sums is None or (sums.setting is not setting and sums.setting != setting):
+            sums = self.sums = Sums(
+                self.grouping,
+                setting,
+                weights=self._weights(),
+                pins=self.pins,
+                awaited=awaited,
+                cost=self.costs,
+            )
+        return sums
 
-    def _fix(self, step: int) -> None:
-        if step not in self.static:
-            self.shifts += 1
-            self.static.add(step)
-            self.fixed.set(step, self.steps.values[step])
-
-    def _hold_again(self, index: int) -> None:
-        """Find out what still holds the steps of a message's turn."""
-        grouping = self.grouping
-        turn = grouping.turn_of(grouping.step_of[index])
-        for step in grouping.steps_of(turn):
-            if grouping.kinds[grouping.first[step]] != SYSTEM and step in self.static:
-                self.static.remove(step)
-                self.shifts += 1
-                self.fixed.set(step, 0)
-        if self._pinned_turn == turn:
-            self._pinned_turn = -1
-        for step in grouping.steps_of(turn):
-            for i in grouping.members(step):
-                if i in self.pins:
-                    self._hold(i, self.pins[i])
+    def _weights(self) -> list[int]:
+        """Tokens of each message in a window."""
+        weights = [max(count, 0) for count in self.counts]
+        kinds, at = self.grouping.kinds, self.grouping.kinds.find(HIDDEN)
+        while at >= 0:
+            weights[at] = 0
+            at = kinds.find(HIDDEN, at + 1)
+        for index in (*self.gone, *self.mended):
+            weights[index] = self.weight(index)
+        return weights
 
     # -- changing --
 
     def replace(self, index: int, message: Message) -> None:
         """Put *message* (of the same id) in a message's place."""
-        before = self.messages[index]
+        before, weight = self.messages[index], self.weight(index)
         self._keep(index, before)
         self.messages[index] = message
         self.revision += 1
@@ -238,22 +217,22 @@ class Ledger:
         else:
             self.pins.pop(index, None)
         if _counted(message) != _counted(before):
-            known = self.counts[index]
             self.counts[index] = -1
+            self._thoughts.forget(index)
+            self._pictures.forget(index)
             if entry_of(message) != entry_of(before):
                 self.regroup()
-            elif known >= 0:
-                self._weigh(index, -known)
-        if self.counts[index] < 0:
+            else:
+                if index in self.mended:
+                    self._mend(index)
+                if self.sums is not None:
+                    self.sums.weigh(index, self.weight(index) - weight)
             self.count(index)
-        if (before.pinned, before.pin_scope) != (message.pinned, message.pin_scope):
-            self._hold_again(index)
-            for step in self.grouping.steps_of(
-                self.grouping.turn_of(self.grouping.step_of[index])
-            ):
-                if step in self.static:
-                    for member in self.grouping.members(step):
-                        self.count(member)
+        pin = message.pinned, message.pin_scope
+        if self.sums is not None and (before.pinned, before.pin_scope) != pin:
+            self.sums.unpin(index)
+            if message.pinned:
+                self.sums.pin(index, message.pin_scope)
 
     def _keep(self, index: int, message: Message) -> None:
         """Write down what is about to be replaced, for plans made before."""
@@ -269,7 +248,6 @@ class Ledger:
         self.counts = array("q", [self.counts[i] for i in kept])
         self.messages = messages
         self.replaced = Replaced()  # earlier plans keep the lists as they were
-        self._made.clear()
         self.index = {m.id or "": i for i, m in enumerate(messages)}
         self.pins = {i: m.pin_scope for i, m in enumerate(messages) if m.pinned}
         self.revision += 1
@@ -278,36 +256,18 @@ class Ledger:
     def regroup(self) -> None:
         """Group and sum up again from the beginning."""
         self.version += 1
-        self.shifts += 1
         self._begin()
         grouping = self.grouping
         add, meant_for = grouping.add, self._meant_for
         for message in self.messages:
             add(entry_of(message), meant_for(message) if message.metadata else -1)
-        kinds, first, step_of = grouping.kinds, grouping.first, grouping.step_of
-        self._seen = (len(grouping.problems), len(grouping.superseded))
-        gone = {problem.message for problem in grouping.problems}
-        gone.update(index for index, _ in grouping.superseded)
-        whole = {index for index in gone if len(self.messages[index].content) == 1}
-        self._left_out = whole
-        self.irregular = bool(grouping.ties) or len(whole) < len(gone)
-        self.shown_only = HIDDEN in kinds
-        sums = [0] * len(first)
-        for index, count in enumerate(self.counts):
-            if count > 0 and index not in whole and kinds[index] != HIDDEN:
-                sums[step_of[index]] += count
-            elif count < 0:
-                self.last_uncounted = index
-        self.steps = Tally(sums)
-        at = kinds.find(SYSTEM)
-        while at >= 0:
-            if first[step_of[at]] == at:
-                self.static.add(step_of[at])
-            at = kinds.find(SYSTEM, at + 1)
-        held = self.static
-        self.fixed = Tally([n if s in held else 0 for s, n in enumerate(sums)])
-        for index, scope in self.pins.items():
-            self._hold(index, scope)
+        if grouping.problems or grouping.superseded:
+            self._look_at_misfits(-1)
+        self.shown_only = HIDDEN in grouping.kinds
+        counts, last = self.counts, len(self.counts) - 1
+        while last >= 0 and counts[last] >= 0:
+            last -= 1
+        self.last_uncounted = last
 
     def load(self, messages: Sequence[Message], counts: Sequence[int] = ()) -> None:
         """Take over messages that have ids, and their counts where there are some.
@@ -339,7 +299,7 @@ class Ledger:
         self.counter = counter  # what it says of tools may differ all the same
         if known:
             return
-        self._made.clear()
+        self.costs = Costs(counter)
         self.counts = array("q", [-1]) * len(self.messages)
         self.revision += 1
         self.regroup()
@@ -357,9 +317,11 @@ class Ledger:
         """Tokens of a message, counted once."""
         known = self.counts[index]
         if known < 0:
+            before = self.weight(index)
             known = self.counter.message(as_sent(self.messages[index]))
             self.counts[index] = known
-            self._weigh(index, known)
+            if self.sums is not None:
+                self.sums.weigh(index, self.weight(index) - before)
             if index == self.last_uncounted:
                 counts = self.counts
                 while index >= 0 and counts[index] >= 0:
@@ -369,20 +331,15 @@ class Ledger:
 
     def cost(self, message: Message) -> int:
         """Tokens of a message of ours, counted once."""
-        known = self._made.get(message)
-        if known is None:
-            if len(self._made) >= MADE:
-                self._made.clear()
-            known = self._made[message] = self.counter.message(as_sent(message))
-        return known
+        return self.costs(message)
 
     def message(self, index: int) -> Message:
         """One message."""
         return self.messages[index]
 
     def reasoning(self) -> list[int]:
-        """The assistant's messages that hold reasoning, in order. Linear."""
-        return reasoning_in(self.grouping.kinds, self.message)
+        """The assistant's messages that hold reasoning, in order."""
+        return self.thoughts
 
     def id(self, index: int) -> str:
         """Id of a message."""

@@ -129,9 +129,8 @@ class TurnView:
     @property
     def free_tokens(self) -> int:
         """Tokens that dropping it would free."""
-        history = self._history
-        held, soft, tokens = history.held, history.soft, history.tokens
-        return sum(tokens(s) for s in self.range if s not in held and s not in soft)
+        steps, before = self.range, self._history.free_before
+        return before[steps.stop] - before[steps.start]
 
     @property
     def is_current(self) -> bool:
@@ -141,8 +140,8 @@ class TurnView:
     @property
     def is_free(self) -> bool:
         """Whether anything of it may be dropped."""
-        held, soft = self._history.held, self._history.soft
-        return any(s not in held and s not in soft for s in self.range)
+        steps, before = self.range, self._history.fixed_before
+        return before[steps.stop] - before[steps.start] < len(steps)
 
     @property
     def question(self) -> Message | None:
@@ -176,10 +175,12 @@ class HistoryView:
         available: int,
         target: int,
         progress: Progress | None = None,
+        steps: int | None = None,
     ) -> None:
-        """A view of *history*; see the class."""
+        """A view of *history*, or of its first *steps*; see the class."""
         self._history = history
         self._progress = progress
+        self._stop = history.grouping.steps if steps is None else steps
         self.claims: set[str] = set()
         """Names of what may happen once a plan, such as a call of a summariser."""
         self.earlier: tuple[Message, ...] = ()
@@ -192,17 +193,21 @@ class HistoryView:
     @cached_property
     def turns(self) -> Sequence[TurnView]:
         """All turns, oldest first; the last one is the current turn."""
-        return [TurnView(self._history, t) for t in range(self._history.grouping.turns)]
+        grouping, stop = self._history.grouping, self._stop
+        turns = grouping.turns
+        if stop < grouping.steps:
+            turns = grouping.turn_of(stop - 1) + 1
+        return [TurnView(self._history, turn) for turn in range(turns)]
 
     @cached_property
     def steps(self) -> Sequence[StepView]:
         """All steps, oldest first."""
-        return [StepView(self._history, s) for s in range(self._history.grouping.steps)]
+        return [StepView(self._history, step) for step in range(self._stop)]
 
     @property
     def step_count(self) -> int:
         """Number of steps."""
-        return self._history.grouping.steps
+        return self._stop
 
     @cached_property
     def free_steps(self) -> Sequence[StepView]:
@@ -210,9 +215,7 @@ class HistoryView:
         history = self._history
         fixed = {*history.held, *history.soft}
         return [
-            StepView(history, step)
-            for step in range(history.grouping.steps)
-            if step not in fixed
+            StepView(history, step) for step in range(self._stop) if step not in fixed
         ]
 
     @property
@@ -237,7 +240,10 @@ class HistoryView:
 
     def __len__(self) -> int:
         """Number of messages."""
-        return len(self._history.grouping)
+        grouping = self._history.grouping
+        if self._stop == grouping.steps:
+            return len(grouping)
+        return grouping.span(self._stop, self._stop + 1).start
 
     def current(self, index: int) -> Message:
         """A message as the window has it by now: mended, and as edits left it.
@@ -263,7 +269,7 @@ class HistoryView:
         Costs the number of steps where no plan is in the making.
         """
         if self._progress is None:
-            return sum(map(self._history.tokens, range(self._history.grouping.steps)))
+            return self._history.total
         return self._progress.tokens
 
     def id(self, index: int) -> str:

@@ -46,11 +46,36 @@ class Composable:
 
     __slots__ = ()
 
+    @property
+    def stable(self) -> bool:
+        """Whether what it gives up of a log does not change as the log grows.
+
+        Then the cut of a plain list is a pure function of the list, and the provider's
+        prompt cache is rewritten seldom.
+        """
+        return False
+
     def __or__(self, other: Strategy) -> Then:
         return Then(self, other)  # type: ignore[arg-type]
 
     def __and__(self, other: Strategy) -> Alternating:
         return Alternating(self, other)  # type: ignore[arg-type]
+
+
+def is_stable(strategy: object) -> bool:
+    """Whether a strategy, anyone's, says that it is stable."""
+    return bool(getattr(strategy, "stable", False))
+
+
+class Stable(Composable):
+    """A strategy that never changes its mind about the old part of a log."""
+
+    __slots__ = ()
+
+    @property
+    def stable(self) -> bool:
+        """It is."""
+        return True
 
 
 @attrs.frozen
@@ -59,6 +84,11 @@ class Then(Composable):
 
     first: Strategy
     second: Strategy
+
+    @property
+    def stable(self) -> bool:
+        """Where both are."""
+        return is_stable(self.first) and is_stable(self.second)
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the edits of both, one after the other."""

@@ -7,11 +7,11 @@ import attrs
 from turnkeep.index import HistoryView
 from turnkeep.plans import Drop, Edit
 
-from ._base import Composable
+from ._base import Stable
 
 
 @attrs.frozen
-class OldestTurns(Composable):
+class OldestTurns(Stable):
     """Old turns go whole, the oldest first; the current turn is never offered.
 
     Costs O(1) a turn that goes.
@@ -24,7 +24,7 @@ class OldestTurns(Composable):
 
 
 @attrs.frozen
-class OldestSteps(Composable):
+class OldestSteps(Stable):
     """Single steps go, the oldest first, so that a long tool loop is cut inside.
 
     A turn's question goes after the turn's other steps. Costs O(1) a step that goes.

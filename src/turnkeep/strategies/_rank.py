@@ -3,8 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sortedcontainers import SortedKeyList
-
 from turnkeep.index import HistoryView, StepView, TurnView
 from turnkeep.plans import Drop, Unit
 
@@ -16,7 +14,7 @@ def in_rank(keys: Iterable[Any]) -> Iterable[int]:
     machine ranks alike.
     """
     ranks = list(keys)
-    return SortedKeyList(range(len(ranks)), key=ranks.__getitem__)
+    return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
 def drop_ranked(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ._calls import OpenCall, Problem, pick, take_out
 from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, Entry
@@ -18,11 +18,13 @@ class Grouping:
         "_place",
         "_run",
         "_run_results",
+        "answered",
         "displaced",
         "displaced_run",
         "first",
         "kinds",
         "late",
+        "opened",
         "problems",
         "step_of",
         "summaries",
@@ -55,6 +57,10 @@ class Grouping:
         """Steps that share a message and can only leave together."""
         self.summaries: list[int] = []
         """Messages that stand for earlier ones."""
+        self.opened: Sequence[OpenCall] = ()
+        """The calls of the newest message that makes any."""
+        self.answered: Sequence[OpenCall] = ()
+        """The calls that the newest message with results answers, for good or not."""
         self._open: dict[str | None, list[OpenCall]] = {}
         self._closed: dict[str | None, int] = {}
         """By id, the result that closed a call of it last."""
@@ -98,8 +104,11 @@ class Grouping:
             self._run_results = step
             if calls:
                 self._place = index
-                for position, key in enumerate(calls):
-                    self._register(OpenCall(index, position, key))
+                self.opened = made = [
+                    OpenCall(index, n, key) for n, key in enumerate(calls)
+                ]
+                for call in made:
+                    self._register(call)
             else:
                 self._place = -1
             return step
@@ -146,10 +155,12 @@ class Grouping:
                 return self._add_at_place(index, call, results[0])
         steps: list[int] = []
         carriers: list[int] = []
+        self.answered = answered = []
         for position, answer in enumerate(results):
             call = self._match(answer, meant_for)
             if call is not None:
                 carriers.append(call.message)
+                answered.append(call)
                 steps.append(self.step_of[call.message])
                 if call.answer is not None:
                     self.superseded[call.answer] = index
@@ -203,6 +214,7 @@ class Grouping:
 
     def _add_at_place(self, index: int, call: OpenCall, answer: Answer) -> int:
         """Add a result of the call message whose results are being read."""
+        self.answered = (call,)
         if call.answer is not None:
             self.superseded[call.answer] = index
         call.answer = (index, 0)
@@ -308,6 +320,17 @@ class Grouping:
         stop = len(self.first) if last else self.turn_first[turn + 1]
         return range(self.turn_first[turn], stop)
 
+    def whole_from(self, step: int) -> int:
+        """The first step from *step* on that opens a turn; in the last turn, *step*.
+
+        Old turns go whole: what is cut inside of one is cut behind it.
+        """
+        turn = self.turn_of(step)
+        steps = self.steps_of(turn)
+        if turn + 1 == self.turns or steps.start == step:
+            return step
+        return steps.stop
+
     def span(self, start: int, stop: int) -> range:
         """The messages from the beginning of step *start* up to that of step *stop*."""
         last = stop == len(self.first)
@@ -353,8 +376,10 @@ class Grouping:
                 Whether results must follow the call's own message, rather than the
                 whole run of assistant entries that it is part of.
         """
-        if call.answer is not None:
-            return False
+        return call.answer is None and self.is_followed(call, per_message=per_message)
+
+    def is_followed(self, call: OpenCall, *, per_message: bool = True) -> bool:
+        """Whether something stands behind a call that is not its own step's result."""
         step = self.step_at(call.message)
         kinds, step_of = self.kinds, self.step_at
         for index in range(call.message + 1, len(kinds)):
