@@ -59,9 +59,9 @@ def fill(store: Store) -> None:
         store.put_state(name, {"m": "y", "n": 5})
 
 
-def shown(store: Store) -> dict[str, Any]:
+def shown(store: Store) -> dict[Any, Any]:
     """Everything that a store tells."""
-    told: dict[str, Any] = {"all": store.conversations()}
+    told: dict[Any, Any] = {"all": store.conversations()}
     for name in ("one", "two", "drei ü"):
         told[name] = store.read(name)
         told["tail", name] = store.read_tail(name, messages=2, held=True)
@@ -72,7 +72,7 @@ def shown(store: Store) -> dict[str, Any]:
     return told
 
 
-def judge(open_it: Callable[[], Store], before: dict[str, Any]) -> str:
+def judge(open_it: Callable[[], Store], before: dict[Any, Any]) -> str:
     """How damage comes out: `noticed`, `harmless` or what went wrong."""
     try:
         with open_it() as store:

@@ -14,13 +14,17 @@ from typing import Final
 
 from turnkeep.errors import CorruptStoreError
 
-from ._sql import SEARCH_ROW, Dialect, Query, Rows, batched, decoded, found_of
+from ._sql import HEAD, SEARCH_ROW, Dialect, Query, Rows, batched, decoded
+from ._tail import RawRow
 from ._words import words_of
 
 WAITING: Final = 64
 """How many messages a store lets wait before it puts them into the index."""
 
 _NOWHERE: Final = 2**62
+
+_MESSAGE: Final = len(HEAD.split(", "))
+# Where the message's columns begin.
 
 _ROWS = (
     f"SELECT {SEARCH_ROW} FROM waiting w"  # noqa: S608
@@ -54,13 +58,14 @@ def settle(dialect: Dialect) -> Generator[Query, Rows, set[int]]:
         found = yield Query(f"{_ROWS} WHERE w.conversation IN ({marks})", part)
         made: list[tuple[int, int, str]] = []
         for row in found:
+            name, n = row[:2]
+            raw = RawRow(*row[_MESSAGE:])
             try:
-                there, raw = found_of(row)
-                message = decoded(raw, there.n, there.id).message
+                message = decoded(raw, n, name).message
             except CorruptStoreError:
-                damaged.add(row[1])
+                damaged.add(n)
             else:
-                made.append((there.n, raw.seq, words_of(message)))
+                made.append((n, raw.seq, words_of(message)))
         yield from dialect.index(row for row in made if row[0] not in damaged)
         done = [(n,) for n in part if n not in damaged]
         yield Query("DELETE FROM waiting WHERE conversation = ?", done, many=True)

@@ -129,6 +129,7 @@ class Writer:
         border = yield from indexed(self.dialect, self.n)
         for row in rows:
             old = before[id_of(row.message)]
+            body = dump_body(row.message)
             former = self._message(old)
             entry = entry_of(row.message)
             if entry != entry_of(former):
@@ -142,7 +143,7 @@ class Writer:
                 pin=scope_of(row.message),
                 tokens=row.tokens,
                 counter=row.counter,
-                body=dump_body(row.message),
+                body=body,
             )
             yield self._update([made])
             self.tokens += max(row.tokens, 0) - max(old.tokens, 0)
@@ -185,6 +186,7 @@ class Writer:
             taken = yield from self._existing(ids)
             if taken:
                 raise DuplicateIdError(next(i for i in ids if i in taken))
+        bodies = [dump_body(row.message) for row in rows]
         placed = yield from self._place(ids, rows)
         columns = [
             sealed(
@@ -198,11 +200,11 @@ class Writer:
                     scope_of(row.message),
                     row.tokens,
                     row.counter,
-                    dump_body(row.message),
+                    body,
                     self.version,
                 ),
             )
-            for place, row in zip(placed, rows, strict=True)
+            for place, row, body in zip(placed, rows, bodies, strict=True)
         ]
         border = yield from indexed(self.dialect, self.n)
         yield Query(INSERT, columns, many=True)
