@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeAlias
 
@@ -44,7 +45,7 @@ def read(path: str, conversation: str | None = None) -> list[Source]:
             raise UsageError(reason, "--conversation")
         return _files.read(path)
     with opened(path) as store:
-        found = store.conversations()
+        found: Sequence[Info] = store.conversations()
         if conversation is not None:
             found = [_named(found, conversation, path)]
         return [_source(store, info, path) for info in found]
@@ -79,7 +80,7 @@ def read_one(path: str, conversation: str | None = None) -> Source:
     raise UsageError(reason, name)
 
 
-def _named(found: list[Info], conversation: str, path: str) -> Info:
+def _named(found: Sequence[Info], conversation: str, path: str) -> Info:
     for info in found:
         if info.id == conversation:
             return info
