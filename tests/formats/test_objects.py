@@ -190,7 +190,12 @@ def long_answer(kind: type[Any]) -> Any:
 
 def test_what_is_edited_is_made_by_the_type_of_what_it_replaces() -> None:
     """The caller gets an object where an object was."""
-    given = [QUESTION, ASKED, Tool(**TOLD, name="f"), {"role": "user", "content": "z"}]
+    given: list[Any] = [
+        QUESTION,
+        ASKED,
+        Tool(**TOLD, name="f"),
+        {"role": "user", "content": "z"},
+    ]
     strategy = turnkeep.ClearToolResults(keep=0)
     given[2].content = "word " * 400
 
