@@ -292,7 +292,7 @@ def test_weak_marks_decide_nothing() -> None:
     assert match_format(assistant(tool_calls=with_ids), "mistral").score == 2
 
 
-HOST_KEYS = [
+HOST_KEYS: list[dict[str, Any]] = [
     {"timestamp": "2026-01-01T00:00:00Z"},
     {"timestamp": 1_700_000_000_000, "id": "m1"},
     {"pinned": True},
@@ -356,7 +356,7 @@ def test_what_nobody_knows_is_nobodys() -> None:
             detect(value)
 
 
-LIBRARIES = [
+LIBRARIES: list[tuple[str, list[Any]]] = [
     ("LangChain", [{"type": "human", "content": "hi"}]),
     ("LangChain", [{"type": "ai", "data": {"content": "hi"}}]),
     ("LangChain", [{"type": "tool", "content": "x", "additional_kwargs": {}}]),
@@ -441,13 +441,13 @@ def whole_sight(value: Any) -> Sight:
     return Sight(value, sight.lists, every)
 
 
-PIECES = [
+PIECES: list[Any] = [
     *(value for _, value in SHAPES if isinstance(value, list)),
     *(value for _, value in FOUND if isinstance(value, list)),
     *(value for _, value in LIBRARIES),
     *([{**PLAIN[0], **keys}] for keys in HOST_KEYS),
 ]
-JUNK = st.sampled_from(
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, 1, 1.5, "", "x", [], {}, "user", "text", [{}], [None], [""]]
 )
 
@@ -514,9 +514,12 @@ def test_judges_one_entry_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the list; and none when a list of the same shape was judged."""
     seen: list[Any] = []
     judge = get_format("gemini").marks.judge
-    marks = attrs.evolve(
-        get_format("gemini").marks, judge=lambda e: [seen.append(e), judge(e)][1]
-    )
+
+    def noted(entry: Any) -> tuple[int, str]:
+        seen.append(entry)
+        return judge(entry)
+
+    marks = attrs.evolve(get_format("gemini").marks, judge=noted)
     monkeypatch.setattr(type(get_format("gemini")), "marks", marks)
     entries = [
         {"role": role, "parts": [{"text": "x"}], "once": n}

@@ -54,7 +54,6 @@ class Quoting:
 
 LISTS: list[tuple[str, list[Any]]] = [
     ("openai", [QUESTION, ASKED, TOLD]),
-    ("openai", [QUESTION, {**TOLD, "role": "assistant", "tool_calls": [CALL]}][:1] * 2),
     (
         "openai",
         [
@@ -183,14 +182,14 @@ def test_objects_deep_in_a_long_list_are_found() -> None:
     assert window[-1] is late
 
 
-def long_answer(kind: type[Any]) -> Any:
-    """A call, and its answer as an object with a long text."""
-    return kind(role="assistant", content="word " * 2_000)
-
-
 def test_what_is_edited_is_made_by_the_type_of_what_it_replaces() -> None:
     """The caller gets an object where an object was."""
-    given = [QUESTION, ASKED, Tool(**TOLD, name="f"), {"role": "user", "content": "z"}]
+    given: list[Any] = [
+        QUESTION,
+        ASKED,
+        Tool(**TOLD, name="f"),
+        {"role": "user", "content": "z"},
+    ]
     strategy = turnkeep.ClearToolResults(keep=0)
     given[2].content = "word " * 400
 
