@@ -21,6 +21,7 @@ from turnkeep.turns import (
     entry_of,
     group_columns,
     late_answers,
+    reasoning_in,
 )
 
 
@@ -184,8 +185,9 @@ class ListSource:
                 wire.append(nth)
                 grouping.add(entry_of(part), meant_for)
         self._messages = made
-        if len(wire) > len(self._entries):
+        if len(wire) > len(entries):
             self._wire = wire
+            self._reasoning = reasoning_in(grouping.kinds, made.__getitem__)
         return grouping
 
     def count(self, index: int) -> int:
