@@ -24,6 +24,7 @@ from turnkeep.turns import (
     entry_of,
     group_columns,
     late_answers,
+    reasoning_in,
 )
 
 _STRETCH: Final = 256
@@ -207,8 +208,9 @@ class ListSource:
                 wire.append(nth)
                 grouping.add(entry_of(part), meant_for)
         self._messages = made
-        if len(wire) > len(self._entries):
+        if len(wire) > len(entries):
             self._wire = wire
+            self._reasoning = reasoning_in(grouping.kinds, made.__getitem__)
         return grouping
 
     def count(self, index: int) -> int:

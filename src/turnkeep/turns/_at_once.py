@@ -225,7 +225,7 @@ class _AtOnce(Grouping):
     def _positions(self, answers: Sequence[Answer], index: int) -> Sequence[int]:
         """The places of a message's results, in the order in which they are paired."""
         every = range(len(answers))
-        if self._late is None or len(answers) < 2:
+        if self._late is None:
             return every
         late = late_answers(self, answers, index)
         if not 0 < len(late) < len(answers):

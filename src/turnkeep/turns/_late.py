@@ -22,6 +22,8 @@ def late_answers(
         index:
             That message.
     """
+    if len(answers) < 2:
+        return []
     last = index - 1
     while last >= 0 and grouping.kinds[last] == ASSISTANT:
         last -= 1

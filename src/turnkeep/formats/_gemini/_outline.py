@@ -36,7 +36,12 @@ class GeminiReader(BlockReader):
                 role, parts = entry["role"], entry["parts"]
                 if type(parts) is not list:
                     return entry
-                part = parts[0] if len(parts) == 1 and len(parts[0]) == 1 else _NOTHING
+                part = parts[0] if len(parts) == 1 else _NOTHING
+                # Newer models sign their calls.
+                if len(part) != 1 and not (
+                    len(part) == 2 and "thoughtSignature" in part
+                ):
+                    part = _NOTHING
                 if role == "model":
                     if "text" in part and type(part["text"]) is str:
                         codes.append(ASSISTANT)
