@@ -376,7 +376,7 @@ class ListSource:
             "format": self.format,
             "wire": list(self._wire),
             "messages": self._messages,
-            "counts": dict(enumerate(map(self.count, range(len(self._wire))))),
+            "counts": [self.count(i) for i in range(len(self._wire))],
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -386,7 +386,7 @@ class ListSource:
         self.format = state["format"]
         self._wire = state["wire"]
         self._messages = state["messages"]
-        self._counts = state["counts"]
+        self._every = state["counts"]
 
     def fingerprint(self) -> Any:
         """See `Source.fingerprint`: the list was copied, so nothing can change."""
