@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from operator import index
+from typing import Any, SupportsIndex
 
 import attrs
 
@@ -40,6 +42,13 @@ class Prices:
     def regret(self) -> float:
         """Calls after which a rewritten token has paid for itself: (w - r) / r."""
         return round((self.write - self.read) / self.read, 6)
+
+
+def _plain(value: Any) -> Any:
+    """A whole number of another library (numpy's, say) as Python's own."""
+    if type(value) in (int, bool) or not isinstance(value, SupportsIndex):
+        return value
+    return index(value)
 
 
 def _whole(instance: object, attribute: attrs.Attribute[int], value: int) -> None:
@@ -94,14 +103,22 @@ class Budget:
         TypeError: Tokens that are not whole numbers.
     """
 
-    max_tokens: int = attrs.field(validator=_whole)
-    reserve: int = attrs.field(default=0, kw_only=True, validator=_whole)
+    max_tokens: int = attrs.field(converter=_plain, validator=_whole)
+    reserve: int = attrs.field(
+        default=0, kw_only=True, converter=_plain, validator=_whole
+    )
     trigger: float = attrs.field(default=1.0, kw_only=True)
     target: float | None = attrs.field(default=None, kw_only=True)
     prices: Prices | None = attrs.field(default=None, kw_only=True)
-    max_turns: int | None = attrs.field(default=None, kw_only=True, validator=_limit)
-    max_messages: int | None = attrs.field(default=None, kw_only=True, validator=_limit)
-    max_images: int | None = attrs.field(default=None, kw_only=True, validator=_limit)
+    max_turns: int | None = attrs.field(
+        default=None, kw_only=True, converter=_plain, validator=_limit
+    )
+    max_messages: int | None = attrs.field(
+        default=None, kw_only=True, converter=_plain, validator=_limit
+    )
+    max_images: int | None = attrs.field(
+        default=None, kw_only=True, converter=_plain, validator=_limit
+    )
 
     def __attrs_post_init__(self) -> None:
         """Check the ranges."""
@@ -114,6 +131,9 @@ class Budget:
                 f"({self.max_tokens}), not {self.reserve}"
             )
             raise ValueError(msg)
+        if self.prices is not None and not isinstance(self.prices, Prices):
+            msg = f"prices must be Prices(read=..., write=...), not {self.prices!r}"
+            raise TypeError(msg)
         for name in ("trigger", "target"):
             share = getattr(self, name)
             if share is None:
@@ -141,6 +161,7 @@ class Budget:
         """
         if isinstance(budget, Budget):
             return budget
+        budget = _plain(budget)
         if isinstance(budget, bool) or not isinstance(budget, int):
             msg = f"budget must be a Budget or a whole number of tokens, got {budget!r}"
             raise TypeError(msg)

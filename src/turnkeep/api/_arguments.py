@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, TypedDict, TypeVar, cast
 from turnkeep.budgets import Budget
 from turnkeep.engine import OnInvalid, OpenCalls, Overflow
 from turnkeep.model import PinScope
+from turnkeep.model._checks import near
 from turnkeep.profiles import Profile
 from turnkeep.strategies import Strategy
 from turnkeep.tokens import RequestCounter, TextCounter
@@ -109,10 +110,32 @@ def _no_option(function: str, name: str, known: Iterable[str]) -> str:
     said = f"{function}() got an unexpected keyword argument {name!r}"
     if name in _ELSEWHERE:
         return f"{said}: {_ELSEWHERE[name]}"
-    from difflib import get_close_matches  # noqa: PLC0415 - for the error only
+    return said + near(name, known)
 
-    near = get_close_matches(name, sorted(known), 1)
-    return f"{said}; did you mean {near[0]!r}?" if near else said
+
+def check_several(name: str, value: object) -> None:
+    """Refuse what is neither one id nor several.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if not isinstance(value, (str, int, Iterable)) or isinstance(value, (bytes, bool)):
+        msg = f"{name} takes ids, not {value!r}"
+        raise TypeError(msg)
+
+
+def check_calls(name: str, value: object) -> None:
+    """Refuse what names no calls.
+
+    Raises:
+        TypeError: It is no id, and no list of ids.
+    """
+    check_several(name, value)
+    ids = [value] if isinstance(value, (str, int)) else value
+    for one in ids:  # type: ignore[attr-defined]
+        if not isinstance(one, str):
+            msg = f"{name} takes the ids of calls as text, not {one!r}"
+            raise TypeError(msg)
 
 
 def budget_of(max_tokens: int | None, budget: Budget | int | None) -> Budget | None:

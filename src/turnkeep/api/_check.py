@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from turnkeep.api._arguments import Body, Entry, Messages, with_hints
+from turnkeep.api._arguments import Body, Entry, Messages, check_calls, with_hints
 from turnkeep.errors import Violation
 from turnkeep.formats import (
     Envelope,
@@ -70,6 +70,9 @@ def check(
         FormatError: The input is malformed; its path says where.
         ValueError: There is no such profile.
     """
+    if original is not None and not isinstance(original, (Mapping, Sequence)):
+        msg = f"original must be a list or a request body, not {original!r}"
+        raise TypeError(msg)
     fmt, envelope = open_messages(messages, format, model)
     model = model or envelope.model
     if not isinstance(profile, Profile):
@@ -155,6 +158,7 @@ def repair(
         FormatError: The input is malformed; its path says where.
         UnknownCallError: No open call has an id of *close*.
     """
+    check_calls("close", close)
     fmt, envelope = open_messages(messages, format, model)
     profile = get_profile(fmt.name, model or envelope.model)
     mended = repair_messages(

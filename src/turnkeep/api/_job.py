@@ -11,6 +11,8 @@ from turnkeep.api._arguments import (
     TokenCounter,
     answer_room,
     budget_of,
+    check_calls,
+    check_several,
 )
 from turnkeep.api._interim import (
     InterimCounter,
@@ -118,6 +120,10 @@ class Job:
         check_text("stand_in_text", stand_in_text)
         known_budget = budget_of(max_tokens, budget)
         self.strategy = strategy_of(strategy)
+        if not callable(interim):
+            check_calls("interim", interim)
+        if model is not None:
+            check_text("model", model)
         self.format, self.envelope = open_messages(messages, format, model)
         model = model or self.envelope.model
         if known_budget is None:
@@ -196,6 +202,7 @@ class Job:
         if callable(pinned):
             pins.update(dict.fromkeys(source.matching(pinned), scope))
         else:
+            check_several("pinned", pinned)
             for key in [pinned] if isinstance(pinned, (str, int)) else pinned:
                 indexes = source.indexes_of(key)
                 if indexes is None:
@@ -226,6 +233,7 @@ class Job:
     ) -> Callable[[OpenCall], bool] | None:
         if pending is None:
             return None
+        check_calls("pending", pending)
         names = frozenset([pending] if isinstance(pending, str) else pending)
         self._refuse_unknown(names)
         return lambda call: call.key in names

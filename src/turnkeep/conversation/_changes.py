@@ -25,6 +25,7 @@ def apply_change(chat: Core, change: Change) -> None:
         # Windows made so far stay as they are.
         fitter.settle()
     if change.remove:
+        fitter.settle_all()
         gone = {ledger.index[i] for i in change.remove if i in ledger.index}
         ledger.rebuild(i for i in range(len(ledger.messages)) if i not in gone)
         chat._desk.after_rebuild()

@@ -149,6 +149,9 @@ class Conversation(Answering, Windows):
             UnknownConversationError: It is not there, and *create* is off.
             CorruptStoreError: It is damaged.
         """
+        if not hasattr(store, "read_tail"):
+            msg = f"store must be one such as SqliteStore(path), not {store!r}"
+            raise TypeError(msg)
 
         def read() -> Snapshot:
             if tail is None:

@@ -18,17 +18,18 @@ from turnkeep.engine import (
     check_text,
 )
 from turnkeep.errors import UnknownMessageError
-from turnkeep.formats import format_of_model
+from turnkeep.formats import format_of_model, get_format
 from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT, Message, paused_gc
 from turnkeep.plans import Plan
 from turnkeep.profiles import get_profile
 from turnkeep.stores import Change
 from turnkeep.strategies import Strategy, strategy_of
-from turnkeep.tokens import RequestCounter, TextCounter, request_counter, text_counter
+from turnkeep.tokens import RequestCounter
 
 from ._asking import Ask
 from ._changes import apply_change
+from ._counting import TokenCounter, counter_for
 from ._desk import CallDesk
 from ._fitting import Fitter
 from ._link import Link
@@ -49,7 +50,7 @@ class Core:
         profile: str | None = None,
         tools: Any = None,
         strategy: Strategy | str | None = None,
-        token_counter: TextCounter | RequestCounter | str | None = None,
+        token_counter: TokenCounter | None = None,
         stand_in_text: str | None = None,
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
@@ -63,8 +64,15 @@ class Core:
         if stand_in_text is None:
             stand_in_text = STAND_IN_TEXT
         check_text("stand_in_text", stand_in_text)
+        if model is not None:
+            check_text("model", model)
         if profile is not None:
             get_profile(name=profile)
+        if format is not None:
+            get_format(format)
+        if on_prune is not None and not callable(on_prune):
+            msg = f"on_prune must take a plan, and {on_prune!r} takes nothing"
+            raise TypeError(msg)
         self._lock = RLock()
         self.budget = budget
         self._model = model
@@ -122,7 +130,7 @@ class Core:
             if model == self._model:
                 return
             self._model = model
-            self._fitter.settle()
+            self._fitter.settle_all()
             self._ledger.use(self._make_counter())
             self._fitter.forget()
 
@@ -134,12 +142,7 @@ class Core:
         return self._format
 
     def _make_counter(self) -> RequestCounter:
-        counter = self._text_counter
-        if isinstance(counter, RequestCounter):
-            return counter
-        if isinstance(counter, str):
-            counter = text_counter(self._model, counter)
-        return request_counter(format=self.format, model=self._model, text=counter)
+        return counter_for(self._text_counter, self.format, self._model)
 
     @property
     def version(self) -> int | None:

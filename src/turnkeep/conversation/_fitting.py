@@ -173,6 +173,15 @@ class Fitter:
                 _ = window.messages, window.plan.runs
         self._windows.clear()
 
+    def settle_all(self) -> None:
+        """The same, and the last plan, which is asked about what it left out."""
+        self.settle()
+        last = self._last
+        if last is not None and not isinstance(last, Planned):
+            plan = last.plan
+            _ = plan.runs, plan.order, plan.dropped
+            self._last = Planned(plan, last.demands, self.stage.pieces)
+
     def watch(self, window: Window) -> None:
         """Remember a window, to finish it when messages are about to change."""
         windows = self._windows

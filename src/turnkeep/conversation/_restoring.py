@@ -98,7 +98,7 @@ def _with_settings(
     budget = rest.get("budget")
     if budget is not None:
         settings["budget"] = _budget(structure(thaw(budget), SavedBudget, "$.budget"))
-    for name in ("format", "model", "stand_in_text", *USUAL):
+    for name in ("format", "model", "stand_in_text", "token_counter", *USUAL):
         if name in rest:
             settings[name] = _text(rest[name], f"$.{name}")
     if "pending_policy" in rest:

@@ -86,6 +86,7 @@ FIELDS = (
     "pending_policy",
     "profile",
     "stand_in_text",
+    "token_counter",
     "tools",
 )
 
@@ -153,6 +154,8 @@ def settings_of(chat: Core) -> dict[str, Any]:
     for option, usual in USUAL.items():
         if getattr(chat, option) != usual:
             fields[option] = getattr(chat, option)
+    if isinstance(chat._text_counter, str):
+        fields["token_counter"] = chat._text_counter
     if chat.stand_in_text != type(chat).DEFAULT_STAND_IN:
         fields["stand_in_text"] = chat.stand_in_text
     return fields

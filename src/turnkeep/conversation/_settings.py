@@ -9,7 +9,8 @@ from turnkeep.budgets import Budget
 from turnkeep.engine import OnInvalid, OpenCalls, Overflow
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
-from turnkeep.tokens import RequestCounter, TextCounter
+
+from ._counting import TokenCounter
 
 
 class Beside(TypedDict, total=False):
@@ -18,7 +19,7 @@ class Beside(TypedDict, total=False):
     budget: Budget | int | None
     profile: str | None
     strategy: Strategy | str | None
-    token_counter: TextCounter | RequestCounter | str | None
+    token_counter: TokenCounter | None
     stand_in_text: str | None
     on_invalid: OnInvalid
     open_calls: OpenCalls

@@ -9,6 +9,7 @@ from typing import Any, Final
 from turnkeep.budgets import Budget
 from turnkeep.engine import OPEN_CALLS, OVERFLOW, OpenCalls, Overflow, check_choice
 from turnkeep.errors import BudgetExceededError, InvalidHistoryError, Violation
+from turnkeep.formats import get_format
 from turnkeep.model import GenerationTotals, Message
 from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
@@ -105,6 +106,8 @@ class Windows(Writing):
                 check_choice("on_overflow", on_overflow, OVERFLOW)
             if self.on_invalid == "raise":
                 self._refuse_invalid()
+            if format is not None:
+                get_format(format)
             name = format or self.format
             used = self.tools if tools is None else tools
             if used:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeGuard
 
@@ -263,6 +263,12 @@ def _nothing_fits(value: Any, usual: str, found: Match) -> FormatError:
     if kind:
         return FormatError(f"no format fits {kind}{entry}{more}", path)
     got = type(value).__name__
+    if isinstance(value, str):
+        got = "text; json.loads() reads JSON, formats.read() a file"
+    elif hasattr(value, "to_json") and hasattr(value, "fit"):
+        got += "; its own fit() makes a window, its `messages` are a list"
+    elif isinstance(value, Iterable):
+        got += "; list() makes one of it"
     reason = f"a list of messages or a request body is expected, got {got}"
     return FormatError(reason, "$")
 

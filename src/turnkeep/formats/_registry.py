@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from turnkeep.model._checks import near
 from turnkeep.providers import PROVIDERS, load
 
 from ._base import Format
@@ -45,7 +46,7 @@ def get_format(name: str) -> Format:
         ValueError: There is no such format.
     """
     if name not in _CLASSES:
-        msg = f"no format {name!r}; there are {', '.join(FORMATS)}"
+        msg = f"no format {name!r}; there are {', '.join(FORMATS)}{near(name, FORMATS)}"
         raise ValueError(msg)
     made: Format = load(_CLASSES[name])()
     return made

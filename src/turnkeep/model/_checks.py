@@ -5,6 +5,7 @@ Whatever passes here can be written to every store and read back equal.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -32,6 +33,18 @@ def quoted(value: object) -> str:
         return text
     end = text[0] if text[0] in ("'", '"') else ""
     return f"{text[:60]}...{end} ({type(value).__name__})"
+
+
+def near(name: object, known: Iterable[str]) -> str:
+    """The known name that was meant, as the end of a sentence; empty if none was.
+
+    >>> near("antropic", ["openai", "anthropic"])
+    "; did you mean 'anthropic'?"
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - for the error only
+
+    found = get_close_matches(str(name), sorted(known), 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def check_text(name: str, value: object) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from turnkeep.errors import Violation
+from turnkeep.model._checks import near
 from turnkeep.policy import Policy
 from turnkeep.providers import PROVIDERS, by_format, load, provider_of
 
@@ -76,7 +77,8 @@ def get_profile(
     """
     chosen = name or _choose(format, model)
     if chosen not in PROFILES:
-        msg = f"no profile {chosen!r}; there are {', '.join(PROFILES)}"
+        hint = near(chosen, PROFILES)
+        msg = f"no profile {chosen!r}; there are {', '.join(PROFILES)}{hint}"
         raise ValueError(msg)
     make: Callable[..., Profile] = load(PROFILES[chosen])
     if PROFILES[chosen] == _TEMPLATES:

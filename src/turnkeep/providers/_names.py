@@ -101,7 +101,13 @@ def parse_model(model: str) -> ModelName:
     (4, 5)
     >>> parse_model("ft:gpt-4o-mini:acme::id").bare, parse_model("llama3.1:8b").bare
     ('gpt-4o-mini', 'llama3.1')
+
+    Raises:
+        TypeError: It is no text.
     """
+    if not isinstance(model, str):
+        msg = f"model must be the name of a model as text, not {model!r}"
+        raise TypeError(msg)
     *before, name = model.strip().lower().split("/")
     vendors = {word for part in before for word in part.split(":")}
     fine_tuned = False

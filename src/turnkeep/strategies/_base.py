@@ -121,6 +121,10 @@ def strategy_of(strategy: Strategy | str | None) -> Strategy | None:
         ValueError: It is what `trim_messages` of LangChain takes.
         TypeError: It is neither text nor strategy.
     """
+    if isinstance(strategy, type):
+        called = strategy.__name__
+        msg = f"strategy must be an object, not a class: {called}() makes one"
+        raise TypeError(msg)
     if strategy is None or isinstance(strategy, Strategy):
         return strategy
     if not isinstance(strategy, str):

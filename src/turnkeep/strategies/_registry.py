@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from turnkeep.errors import StrategyError
+from turnkeep.model._checks import near
 
 from ._base import Strategy
 
@@ -197,7 +198,7 @@ def _check(name: str, maker: Callable[..., Any], options: Mapping[str, Any]) -> 
     for key, value in options.items():
         if key not in known and Parameter.VAR_KEYWORD not in kinds:
             there = f"there are {', '.join(known)}" if known else "it has none"
-            reason = f"no parameter {key!r}; {there}{_near(key, known)}"
+            reason = f"no parameter {key!r}; {there}{near(key, known)}"
             raise StrategyError(name, reason)
         if key in known and _is_age(known[key]) and not isinstance(value, timedelta):
             reason = f"{key} must be an age such as 90m, 12h or 7d, not {value!r}"
@@ -218,14 +219,6 @@ def _is_age(parameter: Parameter) -> bool:
     return parameter.annotation in (timedelta, "timedelta")
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    """The known name that was meant, as the end of a sentence; empty if none was."""
-    from difflib import get_close_matches  # noqa: PLC0415 - for the error only
-
-    near = get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
 def _class(name: str) -> Callable[..., Any]:
     place = _OURS.get(name)
     if place is not None:
@@ -244,4 +237,4 @@ def _class(name: str) -> Callable[..., Any]:
             return loaded
     known = names()
     there = ", ".join(known)
-    raise StrategyError(name, f"not known; there are {there}{_near(name, known)}")
+    raise StrategyError(name, f"not known; there are {there}{near(name, known)}")

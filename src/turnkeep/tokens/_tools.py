@@ -13,6 +13,10 @@ from ._text import dumps
 Count = Callable[[str], int]
 
 
+_WHOLE: Final = frozenset({"tools", "functionDeclarations", "function_declarations"})
+"""Keys of the objects in which Bedrock and Gemini hold their definitions."""
+
+
 @attrs.frozen
 class Tool:
     """One tool definition, whatever the provider's shape."""
@@ -33,6 +37,9 @@ def read_tools(tools: Any) -> Iterator[Tool]:
         FormatError: Something is not an object where one must be.
     """
     if isinstance(tools, Mapping):
+        if _WHOLE.isdisjoint(tools):
+            reason = "tools must be a list of definitions: put this one into a list"
+            raise FormatError(reason, "$.tools")
         tools = tools.get("tools", [tools])
     if not isinstance(tools, Sequence) or isinstance(tools, (str, bytes)):
         reason = f"tools must be a list, not {type(tools).__name__}"
