@@ -134,6 +134,7 @@ class Sums:
         self.journal: list[tuple[Moved, int]] = []
         """What moved before the end, in order; see `moved_since`."""
         self._forgotten = 0
+        self._known: tuple[int, tuple[int, ...], int, int] = (-1, (), -1, 0)
         self._build(weights, pins)
 
     def _build(self, weights: Sequence[int], pins: Mapping[int, PinScope]) -> None:
@@ -504,13 +505,29 @@ class Sums:
             return None
         return self.journal[then - self._forgotten :]
 
-    def kept_from(self, step: int, early: Iterable[int] = ()) -> int:
+    def kept_from(self, step: int, early: tuple[int, ...] = ()) -> int:
         """Tokens of a window from *step* on, what is held, and *early* leads.
 
-        Those must stand before *step* and not be held.
+        Those must stand before *step* and not be held. Asked again, it costs nothing
+        as long as nothing moved: then only the end has grown.
         """
+        known_step, known_early, then, rest = self._known
+        if known_step == step and known_early is early and then == self.now:
+            return self.every.total + rest
         values = self.every.values
-        tokens = self.every.total - self.every.before(step) + self.held.before(step)
+        rest = self.held.before(step) - self.every.before(step)
         for lead in early:
-            tokens += values[lead]
-        return tokens
+            rest += values[lead]
+        if step < len(values):  # else the last step, which may grow, is before it
+            self._known = step, early, self.now, rest
+        return self.every.total + rest
+
+    def passing(self, steps: Sequence[int]) -> list[int]:
+        """Those that stay because *steps* do and are not held for longer, in order."""
+        demands, of = self.setting.demands, self._of
+        if self.lead or demands.core or demands.system_between:
+            steps = self.leads(steps)
+        found = [step for step in steps if step not in of]
+        if len(found) > 1:
+            found.sort()
+        return found
