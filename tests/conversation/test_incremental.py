@@ -208,7 +208,7 @@ class TwoWays(RuleBasedStateMachine):
     @rule(size=sizes)
     def show_picture(self, size: int) -> None:
         """A picture."""
-        blocks = [Text("see"), Image(data="aGk=")]
+        blocks: list[Any] = [Text("see"), Image(data="aGk=")]
         self.both("append", Message.user(blocks, token_count=size + 9))
 
     @rule(size=sizes, how=st.sampled_from(["results", "words"]))

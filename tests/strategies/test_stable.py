@@ -97,7 +97,11 @@ def test_the_beginning_changes_seldom(strategy: Any) -> None:
 
 def test_the_cut_depends_on_nothing_but_the_list() -> None:
     """New objects that say the same are cut alike, whatever was asked before."""
-    asked = {"model": "gpt-4o", "format": "openai", "strategy": OldestSteps()}
+    asked: dict[str, Any] = {
+        "model": "gpt-4o",
+        "format": "openai",
+        "strategy": OldestSteps(),
+    }
     budget = Budget(1_200, target=0.6)
     turnkeep.fit(log(60), budget=budget, **asked)
 

@@ -398,8 +398,7 @@ class Sums:
         self._of[lead] = {key}
         self.held_leads.add(lead)
         self.held.set(lead, self.every.values[lead])
-        if lead + 1 != len(self.every.values):
-            self._note(Moved.HELD, lead)
+        self._note(Moved.HELD, lead)  # the last one too: it may stand before a cut
 
     def _extend(self, key: Key, step: int) -> None:
         """Let a holder hold one step more."""
