@@ -202,7 +202,7 @@ class TwoWays(RuleBasedStateMachine):
     @rule(size=sizes)
     def think(self, size: int) -> None:
         """An assistant message that reasons."""
-        blocks = [Thinking("hm " * size, signature="s"), Text("a")]
+        blocks: list[Any] = [Thinking("hm " * size, signature="s"), Text("a")]
         self.both("append", Message.assistant(blocks, token_count=size + 3))
 
     @rule(size=sizes)

@@ -160,7 +160,7 @@ class Sums:
             at = kinds.find(SYSTEM, at + 1)
         for index in grouping.summaries:
             step = grouping.step_of[index]
-            self._hold(("summary", step), [step], soft=True)
+            self._hold(("summary", step), [step])
         for index, scope in pins.items():
             self.pin(index, scope)
         per_message = self.setting.per_message
@@ -223,7 +223,7 @@ class Sums:
         elif turn in self._pinned_turns:
             self._extend(("turn", turn), step)
         if self.grouping.summaries and self.grouping.summaries[-1] == index:
-            self._hold(("summary", step), [step], soft=True)
+            self._hold(("summary", step), [step])
         if said and self._unfinished:
             self._renew(list(self._unfinished))
 
