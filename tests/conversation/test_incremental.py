@@ -202,13 +202,13 @@ class TwoWays(RuleBasedStateMachine):
     @rule(size=sizes)
     def think(self, size: int) -> None:
         """An assistant message that reasons."""
-        blocks = [Thinking("hm " * size, signature="s"), Text("a")]
+        blocks: list[Any] = [Thinking("hm " * size, signature="s"), Text("a")]
         self.both("append", Message.assistant(blocks, token_count=size + 3))
 
     @rule(size=sizes)
     def show_picture(self, size: int) -> None:
         """A picture."""
-        blocks = [Text("see"), Image(data="aGk=")]
+        blocks: list[Any] = [Text("see"), Image(data="aGk=")]
         self.both("append", Message.user(blocks, token_count=size + 9))
 
     @rule(size=sizes, how=st.sampled_from(["results", "words"]))

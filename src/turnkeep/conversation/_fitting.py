@@ -12,16 +12,11 @@ import attrs
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import Memory, Terms, make_plan
-from turnkeep.engine._limits import images_in
 from turnkeep.engine._order import Placement
 from turnkeep.engine._quick import (
     Cut,
-    Outcome,
-    Remains,
     cut_by_sums,
     cut_of,
-    moment_of,
-    still_true,
     went_on,
 )
 from turnkeep.engine._reasoning import open_round
@@ -39,6 +34,7 @@ from turnkeep.tokens import RequestCounter
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
 from ._learning import Learner
+from ._resting import Rest, rest_of
 from ._scene import Planned, Scene, Stage
 from ._window import Source, Window
 
@@ -61,30 +57,6 @@ class Pace:
     """Tokens of the last window, if it missed its target."""
     counted_revision: int = -1
     """The revision whose call is in `regret` already."""
-
-
-@attrs.frozen(eq=False)
-class Rest:
-    """What a window has beside what all steps have: true until something moves.
-
-    Between two prunes a window only gets longer, whatever strategy made it.
-    """
-
-    ask: Ask
-    limits: Limits
-    sums: Sums
-    remains: Remains
-    tokens: int
-    """The window's tokens less those of all steps."""
-    moves: int
-    """The place in the journal of the sums."""
-    version: int
-    changed: tuple[int, int, tuple[int, int]]
-    """What else a window changes: messages of ours, moved results, misfits."""
-    total: int
-    """How many messages there were."""
-    pictures: int
-    """How many pictures more the window may hold."""
 
 
 class Fitter:
@@ -318,45 +290,10 @@ class Fitter:
 
     def _rest_of(self, plan: Plan, limits: Limits, ask: Ask) -> Rest | None:
         """What the next windows have beside what comes."""
-        ledger, budget = self.ledger, limits.budget
-        once = ledger.sums is None and ledger.last_uncounted >= 0
-        if (once and self._last is None) or budget.max_turns or budget.max_messages:
-            return None
-        sums = self._sums(ask)
-        moment = moment_of(ledger, sums, ())
-        if moment is None:
-            return None
-        memory = memory_of(plan) or Memory(b"", ("",), {}, ())
-        dropped = memory.dropped
-        held = sums.held_leads.irange(maximum=len(dropped), inclusive=(True, False))
-        if any(dropped[lead] for lead in held):
-            return None  # what goes last of all went: it is tried again each time
-        bridge = 0 if moment.bridge is None else moment.bridge[1].tokens
-        pictures = 0
-        if budget.max_images is not None:
-            edits, message = plan.edits, ledger.message
-            pictures = budget.max_images - sum(
-                images_in((edits[i][0] if i in edits else message(i)).content)
-                for i in plan.order
-                if isinstance(i, int)
-            )
-        size = plan.tokens - sum(limits.spent)
-        return Rest(
-            ask,
-            limits,
-            sums,
-            Remains.of(memory),
-            size - sums.every.total - bridge,
-            sums.now,
-            ledger.version,
-            self._changed(sums),
-            len(ledger.messages),
-            pictures,
-        )
-
-    def _changed(self, sums: Sums) -> tuple[int, int, tuple[int, int]]:
         ledger = self.ledger
-        return sums.frame, len(ledger.grouping.displaced), ledger.misfits
+        if ledger.sums is None and ledger.last_uncounted >= 0 and self._last is None:
+            return None  # who asks once needs no sums
+        return rest_of(plan, limits, ask, ledger, self._sums(ask))
 
     def _learn(self, made: Source, limits: Limits) -> None:
         if made.pruned or limits.budget.prices is not None:
@@ -406,55 +343,15 @@ class Fitter:
     def _by_rest(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
         """The next window of any strategy, where it is the last one and what came."""
         rest, ledger = self._rest, self.ledger
-        if (
-            rest is None
-            or rest.ask is not ask
-            or rest.limits is not limits
-            or rest.sums is not ledger.sums
-            or rest.version != ledger.version
-            or ledger.last_uncounted >= rest.total
-            or rest.changed[2] != ledger.misfits
-        ):
+        if rest is None or rest.ask is not ask or rest.limits is not limits:
             return None
-        sums, demands = rest.sums, rest.sums.setting.demands
-        sealed: Sequence[int] | None = ()
-        if demands.binds_thinking:
-            if ledger.thoughts and rest.changed != self._changed(sums):
-                return None
-        else:
-            sealed = self._sealed(sums)
-        moment, moves = (
-            moment_of(ledger, sums, sealed or ()),
-            sums.moved_since(rest.moves),
-        )
-        if moment is None or moves is None:
+        sums, sealed = rest.sums, self._sealed(rest.sums)
+        if rest.sums is not ledger.sums or not rest.may_go_on(ledger):
             return None
-        if not still_true(rest.remains, ledger, moves, moment):
+        outcome = rest.outcome(ledger, sealed or ())
+        if outcome is None or outcome.tokens > min(trigger, limits.available):
             return None
-        if (
-            limits.budget.max_images is not None
-            and self._new_pictures(rest) > rest.pictures
-        ):
-            return None
-        tokens = sums.every.total + rest.tokens
-        if moment.bridge is not None:
-            tokens += moment.bridge[1].tokens
-        if tokens > min(trigger, limits.available):
-            return None
-        outcome = Outcome(
-            tokens,
-            rest.remains,
-            pruned=False,
-            bridge=moment.bridge,
-            sealed=sealed or (),
-        )
         return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
-
-    def _new_pictures(self, rest: Rest) -> int:
-        """How many pictures came since the last plan."""
-        messages, pictures = self.ledger.messages, self.ledger.pictures
-        start = bisect_left(pictures, rest.total)
-        return sum(images_in(messages[i].content) for i in pictures[start:])
 
     def _sums(self, ask: Ask) -> Sums:
         """The sums that *ask* is planned by."""

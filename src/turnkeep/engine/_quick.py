@@ -133,8 +133,7 @@ def moment_of(ledger: Ledger, sums: Sums, sealed: Sequence[int]) -> Moment | Non
     newest = newest_step(grouping, gone)
     if newest is None:
         return None
-    now = sums.leads([*held_now(grouping, newest, gone), *sealed])
-    leads = [lead for lead in now if not sums.is_held(lead)]
+    leads = sums.passing([*held_now(grouping, newest, gone), *sealed])
     setting, bridge = sums.setting, None
     if setting.demands.ends_with_user and ends_on_call(
         grouping, gone, sums.additions, per_message=setting.per_message

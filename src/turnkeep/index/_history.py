@@ -316,6 +316,8 @@ class History:
         for step in self.sealed:
             held.setdefault(step, Cause.SIGNATURE)
         self._hold_besides(held)
+        if soft and (grouping.ties or rules.demands.core):
+            soft, _ = kept_with(grouping, soft, rules.demands, leading_steps(grouping))
         return held, frozenset(soft - held.keys())
 
     def _hold_besides(self, held: dict[int, str]) -> None:

@@ -134,6 +134,7 @@ class Sums:
         self.journal: list[tuple[Moved, int]] = []
         """What moved before the end, in order; see `moved_since`."""
         self._forgotten = 0
+        self._known: tuple[int, tuple[int, ...], int, int] = (-1, (), -1, 0)
         self._build(weights, pins)
 
     def _build(self, weights: Sequence[int], pins: Mapping[int, PinScope]) -> None:
@@ -159,7 +160,7 @@ class Sums:
             at = kinds.find(SYSTEM, at + 1)
         for index in grouping.summaries:
             step = grouping.step_of[index]
-            self._hold(("summary", step), [step], soft=True)
+            self._hold(("summary", step), [step])
         for index, scope in pins.items():
             self.pin(index, scope)
         per_message = self.setting.per_message
@@ -222,7 +223,7 @@ class Sums:
         elif turn in self._pinned_turns:
             self._extend(("turn", turn), step)
         if self.grouping.summaries and self.grouping.summaries[-1] == index:
-            self._hold(("summary", step), [step], soft=True)
+            self._hold(("summary", step), [step])
         if said and self._unfinished:
             self._renew(list(self._unfinished))
 
@@ -397,8 +398,7 @@ class Sums:
         self._of[lead] = {key}
         self.held_leads.add(lead)
         self.held.set(lead, self.every.values[lead])
-        if lead + 1 != len(self.every.values):
-            self._note(Moved.HELD, lead)
+        self._note(Moved.HELD, lead)  # the last one too: it may stand before a cut
 
     def _extend(self, key: Key, step: int) -> None:
         """Let a holder hold one step more."""
@@ -504,13 +504,29 @@ class Sums:
             return None
         return self.journal[then - self._forgotten :]
 
-    def kept_from(self, step: int, early: Iterable[int] = ()) -> int:
+    def kept_from(self, step: int, early: tuple[int, ...] = ()) -> int:
         """Tokens of a window from *step* on, what is held, and *early* leads.
 
-        Those must stand before *step* and not be held.
+        Those must stand before *step* and not be held. Asked again, it costs nothing
+        as long as nothing moved: then only the end has grown.
         """
+        known_step, known_early, then, rest = self._known
+        if known_step == step and known_early is early and then == self.now:
+            return self.every.total + rest
         values = self.every.values
-        tokens = self.every.total - self.every.before(step) + self.held.before(step)
+        rest = self.held.before(step) - self.every.before(step)
         for lead in early:
-            tokens += values[lead]
-        return tokens
+            rest += values[lead]
+        if step < len(values):  # else the last step, which may grow, is before it
+            self._known = step, early, self.now, rest
+        return self.every.total + rest
+
+    def passing(self, steps: Sequence[int]) -> list[int]:
+        """Those that stay because *steps* do and are not held for longer, in order."""
+        demands, of = self.setting.demands, self._of
+        if self.lead or demands.core or demands.system_between:
+            steps = self.leads(steps)
+        found = [step for step in steps if step not in of]
+        if len(found) > 1:
+            found.sort()
+        return found
