@@ -17,4 +17,12 @@ settings.register_profile(
     print_blob=True,
     **_PATIENT,  # type: ignore[arg-type]
 )
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "dev")
+# The long job of CONTRIBUTING.md: as many as it is told, new ones at every run.
+settings.register_profile(
+    "long",
+    max_examples=int(os.environ.get("TURNKEEP_EXAMPLES", "20000")),
+    print_blob=True,
+    **_PATIENT,  # type: ignore[arg-type]
+)
+_PROFILE = "ci" if os.environ.get("CI") == "true" else "dev"
+settings.load_profile("long" if "TURNKEEP_EXAMPLES" in os.environ else _PROFILE)

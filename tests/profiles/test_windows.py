@@ -442,6 +442,7 @@ def hard(body: Any, name: str, original: Any = None) -> list[Any]:
     return check_request(body, format=name, original=original)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WRITERS)
 @given(data=st.data())
 def test_any_window_of_a_valid_request_is_accepted(
