@@ -335,3 +335,10 @@ def decoded(
         for nth, entry in enumerate(entries)
         for message in decode(entry, f"$[{nth}]")
     ]
+
+
+def unchecked(value: Any, **fields: Any) -> Any:
+    """*value* with fields that no caller can give it: what a fault of ours might."""
+    for name, given in fields.items():
+        object.__setattr__(value, name, given)
+    return value

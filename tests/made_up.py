@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.formats._base import Envelope, Match
+from turnkeep.formats._base import Envelope
 from turnkeep.formats._chat._open import open_list
+from turnkeep.formats._marks import NEVER, Judgement, Marks
+from turnkeep.formats._outline import Outline, outline_decoded
 from turnkeep.model import Message, ToolCall
 from turnkeep.profiles import Findings, Policy, Profile, Request, Rule
 from turnkeep.profiles._base import by_number
@@ -16,20 +18,23 @@ from turnkeep.tokens._rules import Rules
 _SPEAKERS = ("boss", "human", "robot", "tool")
 
 
+def _judge(entry: dict[str, Any]) -> Judgement:
+    return (2, "by") if "by" in entry else (NEVER, "nobody speaks")
+
+
 class Acme:
     """`{"by": "robot", "say": "...", "ask": [[ref, tool, {...}]]}`."""
 
     name = "acme"
+    marks = Marks(_judge, lists=("dialogue",))
 
     def open(self, value: Any) -> Envelope:
         """See `Format.open`."""
         return open_list(value, self.name, key="dialogue")
 
-    def matches(self, value: Any) -> Match:
-        """See `Format.matches`."""
-        entries = value.get("dialogue") if isinstance(value, dict) else value
-        mine = isinstance(entries, list) and all("by" in each for each in entries)
-        return Match(2 if mine else 0, "by")
+    def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:
+        """See `Format.outline`."""
+        return outline_decoded(entries, self.decode, path)
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
         """See `Format.decode`."""

@@ -399,7 +399,7 @@ def check_outcomes(name: str, entries: list[Any], options: dict[str, Any]) -> No
     quick = outcome(entries, name, options)
     with pytest.MonkeyPatch.context() as patch:
         decoding = Decoding(get_format(name))
-        patch.setattr("turnkeep.api._job.get_format", lambda _name: decoding)
+        patch.setattr("turnkeep.formats._opening.get_format", lambda _name: decoding)
         ordinary = outcome(entries, name, options)
 
     assert quick == ordinary

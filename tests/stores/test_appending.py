@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.generators import histories
+from tests.generators import histories, unchecked
 from tests.stores.keeping import DSN, QUICK, open_at, place, quick_folder, schema
 from turnkeep import Conversation, Message, ToolCall
 from turnkeep.errors import (
@@ -261,7 +261,7 @@ def test_what_cannot_be_stored_is_refused_as_ever(store: Store) -> None:
         store.write("chat", Change.of_messages([Message.user("x")]), expected=version)
     with pytest.raises(FormatError, match="cannot be stored"):
         store.write("chat", one("a\0b"), expected=version)
-    bad = Message.user("x", id="bad", token_count=math.nan)
+    bad = unchecked(Message.user("x", id="bad"), token_count=math.nan)
     with pytest.raises(FormatError, match="whole number, found nan"):
         store.write("chat", Change.of_messages([bad]), expected=version)
     assert ids(store) == ["m0"]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.generators import unchecked
 from tests.stores.keeping import KINDS, opened, quick_folder
 from turnkeep import Conversation, Message, Role, ToolCall
 from turnkeep.errors import TurnkeepError
@@ -167,13 +168,15 @@ def _next(value: Any) -> dict[str, Any]:
         Change([Row(Message.user("x", id="m"), 2**63)]),
         Change([Row(Message.user("x", id="m"), True)]),
         Change([Row(Message.user("x", id="m"), 1.0)]),  # type: ignore[arg-type]
-        Change([Row(Message.user("x", id="m", token_count=-1))]),
-        Change([Row(Message.user("x", id="m", token_count=2**63))]),
-        Change([Row(Message.user("x", id="m", priority=math.nan))]),
+        Change([Row(unchecked(Message.user("x", id="m"), token_count=-1))]),
+        Change([Row(unchecked(Message.user("x", id="m"), token_count=2**63))]),
+        Change([Row(unchecked(Message.user("x", id="m"), priority=math.nan))]),
         Change([Row(Message.user("half \ud83d\ude00", id="m"))]),
-        Change([Row(Message.user([Text(5)], id="m"))]),  # type: ignore[arg-type]
-        Change([Row(Message.user("x", id="m", pinned=True, pin_scope="all"))]),
-        Change([Row(Message.user("x", id=5))]),
+        Change([Row(Message.user([unchecked(Text("x"), text=5)], id="m"))]),
+        Change(
+            [Row(unchecked(Message.user("x", id="m", pinned=True), pin_scope="all"))]
+        ),
+        Change([Row(unchecked(Message.user("x"), id=5))]),
         Change(pins=[Pin("first", "trun")]),  # type: ignore[arg-type]
         Change(calls=[CallRecord("first", -1)]),
         Change(calls=[CallRecord("first", 2**31)]),

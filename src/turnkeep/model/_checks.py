@@ -16,6 +16,9 @@ from ._frozen import FrozenDict
 MOST: Final = 2**53
 """Whole numbers up to here are the same in every JSON reader and every database."""
 
+MOST_TOKENS: Final = 2**40 - 1
+"""No message has more tokens: what does has been counted wrong."""
+
 SCOPES: Final = ("turn", "step")
 
 
@@ -75,18 +78,20 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(msg)
 
 
-def check_whole(name: str, value: object, *, least: int = -MOST) -> None:
+def check_whole(
+    name: str, value: object, *, least: int = -MOST, most: int = MOST
+) -> None:
     """Refuse what is no whole number, or out of range.
 
     Raises:
         TypeError: It is none; `True` is none either.
-        ValueError: It is below *least*, or beyond what JSON readers agree on.
+        ValueError: It is below *least* or above *most*.
     """
     if type(value) is bool or not isinstance(value, int):
         msg = f"{name} must be a whole number, not {quoted(value)}"
         raise TypeError(msg)
-    if not least <= value <= MOST:
-        msg = f"{name} must be from {least:,} to {MOST:,}, not {quoted(value)}"
+    if not least <= value <= most:
+        msg = f"{name} must be from {least:,} to {most:,}, not {quoted(value)}"
         raise ValueError(msg)
 
 
@@ -131,7 +136,7 @@ def check_message(message: Any) -> None:
     if message.timestamp is not None:
         check_moment("timestamp", message.timestamp)
     if message.token_count is not None:
-        check_whole("token_count", message.token_count, least=0)
+        check_whole("token_count", message.token_count, least=0, most=MOST_TOKENS)
     if message.pinned is not False:
         check_flag("pinned", message.pinned)
     if message.pin_scope != "turn":

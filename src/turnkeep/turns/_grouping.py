@@ -325,6 +325,8 @@ class Grouping:
 
         Old turns go whole: what is cut inside of one is cut behind it.
         """
+        if step >= self.steps:
+            return step
         turn = self.turn_of(step)
         steps = self.steps_of(turn)
         if turn + 1 == self.turns or steps.start == step:
