@@ -10,6 +10,7 @@ import attrs
 
 from turnkeep.api._job import Job, Options, check_names, open_messages, rule_counter
 from turnkeep.errors import (
+    FormatError,
     Violation,
 )
 from turnkeep.formats import (
@@ -19,7 +20,9 @@ from turnkeep.formats import (
     convert_value,
     decode_entries,
     get_format,
+    open_value,
 )
+from turnkeep.formats._convert import decode_all
 from turnkeep.model import Message, as_sent
 from turnkeep.plans import Plan
 from turnkeep.profiles import (
@@ -167,7 +170,7 @@ def count(
         exact=counter.exact,
         margin=counter.margin,
         rule=counter.rule,
-        format=fmt.name,
+        format=envelope.session or fmt.name,
         **spent,
     )
 
@@ -246,22 +249,35 @@ def check(
     if not isinstance(profile, Profile):
         profile = get_profile(fmt.name, model, profile)
     return check_request(
-        _as_request(messages, fmt, profile),
+        _as_request(messages, fmt, envelope, profile),
         format=fmt.name,
         model=model,
         strict=strict,
-        original=None if original is None else _as_request(original, fmt, profile),
+        original=None if original is None else _original(original, fmt, profile),
         profile=profile,
     )
 
 
-def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
-    """*value* as its provider would get it: foreign shapes are written out for it."""
-    if fmt.name in profile.formats or fmt.name in _CHATS:
+def _original(value: Any, fmt: Format, profile: Profile) -> Any:
+    try:
+        opened = open_value(value, fmt.name)
+    except FormatError:
+        # What was cut may be the session, and what is judged a window of it.
+        opened = open_value(value)
+    return _as_request(value, *opened, profile)
+
+
+def _as_request(value: Any, fmt: Format, envelope: Envelope, profile: Profile) -> Any:
+    """*value* as its provider would get it.
+
+    Foreign shapes are written out for it; a session is what its program would send.
+    """
+    if envelope.session is None and (
+        fmt.name in profile.formats or fmt.name in _CHATS
+    ):
         return value
-    envelope = fmt.open(value)
     wire = get_format(profile.formats[0])
-    return wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
+    return wire.encode_request(decode_all(envelope, fmt), envelope.tools)
 
 
 _CHATS = frozenset({"openai", "mistral", "deepseek", "ollama"})

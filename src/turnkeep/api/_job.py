@@ -19,8 +19,7 @@ from turnkeep.errors import (
 from turnkeep.formats import (
     Envelope,
     Format,
-    detect,
-    get_format,
+    open_value,
 )
 from turnkeep.index import History, Rules
 from turnkeep.model import PinScope
@@ -83,10 +82,7 @@ def open_messages(
     Raises:
         FormatError: No format takes it, or (`AmbiguousFormatError`) several do.
     """
-    if format_name is None:
-        format_name = detect(messages, model=model).format
-    fmt = get_format(format_name)
-    return fmt, fmt.open(messages)
+    return open_value(messages, format_name, model=model)
 
 
 def rule_counter(fmt: Format, model: str | None, counter: Any) -> RequestCounter:

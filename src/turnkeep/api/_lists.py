@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from turnkeep.errors import DuplicateIdError, StalePlanError
+from turnkeep.formats import open_value
 from turnkeep.formats._base import Envelope, Format, Sketch, Sketching
 from turnkeep.formats._neighbours import joiner_of
 from turnkeep.model import Message, PinScope, ToolResult, as_sent, paused_gc
@@ -275,7 +276,8 @@ class ListSource:
 
     def apply(self, plan: Plan, messages: Any) -> Any:
         """The window that *plan* leaves of *messages*, in their shape."""
-        envelope = self.format.open(messages)
+        name = self.envelope.session or self.format.name
+        _, envelope = open_value(messages, name)
         entries = envelope.entries
         if len(entries) != len(self._entries) or any(
             left is not right and left != right

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from turnkeep.errors import ConflictError, UnknownConversationError
-from turnkeep.formats import decode_entries, detect, get_format
+from turnkeep.formats import decode_entries, open_value
 from turnkeep.model import Message
 from turnkeep.serial import write_atomic
 from turnkeep.stores import Change, Snapshot, Store
@@ -88,11 +88,11 @@ class Conversation(Answering, Windows):
             FormatError: The input is malformed; its path says where.
             DuplicateIdError: An id is used twice.
         """
-        name = format or detect(messages, model=model).format
-        source = get_format(name)
-        envelope = source.open(messages)
-        if format is None and name not in ("messages", "turnkeep"):
-            format = name  # noqa: A001 - the public name
+        source, envelope = open_value(messages, format, model=model)
+        if envelope.session is not None:
+            format = source.name  # noqa: A001 - the public name
+        elif format is None and source.name not in ("messages", "turnkeep"):
+            format = source.name  # noqa: A001 - the public name
         chat = cls(
             format=format,
             model=model or envelope.model,

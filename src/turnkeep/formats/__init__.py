@@ -20,6 +20,7 @@ from ._base import (
 from ._convert import Conversion, Loss, convert_value
 from ._detect import detect, format_of_model
 from ._json_text import parse_json
+from ._open import open_value
 from ._read import Line, Reading, read, read_entries
 from ._registry import FORMATS, get_format
 
@@ -40,6 +41,7 @@ __all__ = [
     "get_format",
     "is_own",
     "layout_of",
+    "open_value",
     "origin_of",
     "parse_json",
     "paused_gc",

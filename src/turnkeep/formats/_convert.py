@@ -93,7 +93,7 @@ def convert_value(
     return Conversion(
         _written(messages, target, tools, is_body=envelope.is_body),
         tuple(losses),
-        source.name,
+        envelope.session or source.name,
         target.name,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from turnkeep.formats import decode_entries, detect, get_format
+from turnkeep.formats import decode_entries, open_value
 from turnkeep.model import Message, Role, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.strategies._referents import referents_of
@@ -19,11 +19,10 @@ def read_session(
     model: str | None,
     counter: RequestCounter | None,
 ) -> tuple[list[Message], RequestCounter]:
-    name = format_name or detect(messages, model=model).format
-    fmt = get_format(name)
-    envelope = fmt.open(messages)
+    fmt, envelope = open_value(messages, format_name, model=model)
     parts = list(decode_entries(envelope, fmt))
-    return parts, counter or request_counter(format=name, model=model or envelope.model)
+    model = model or envelope.model
+    return parts, counter or request_counter(format=fmt.name, model=model)
 
 
 class Log:

@@ -17,6 +17,7 @@ from .._claude._messages import (
     wire_role,
 )
 from .._ids import with_call_ids
+from .._sessions._notes import Notes
 from .._shape import as_array, as_object, as_text, frozen, json_type, sample
 from .._wire import Layout, need, weave
 from ._tree import is_message, main_line, put_back
@@ -57,7 +58,8 @@ class ClaudeCode:
                 raise FormatError(reason, "$")
             path = f"$.{key}"
             lines = as_array(value[key], key, path)
-        main = main_line(lines, path)
+        notes = Notes()
+        main = main_line(lines, path, notes)
 
         def replace(made: list[Any]) -> Any:
             result = put_back(lines, main, made)
@@ -68,6 +70,7 @@ class ClaudeCode:
             path=path,
             is_body=key is not None,
             replace=replace,
+            notes=notes.sentences(),
         )
 
     def matches(self, value: Any) -> Match:

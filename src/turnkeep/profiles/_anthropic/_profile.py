@@ -264,7 +264,7 @@ def profile(model: str | None = None) -> Profile:
     return Profile(
         name="anthropic",
         title="Anthropic Messages",
-        formats=("anthropic", "claude-code"),
+        formats=("anthropic",),
         list_key="messages",
         rules=RULES,
         policy=Policy(

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any, Final
+
+from turnkeep.errors import FormatError
+
+from ._sessions._answers import answer_mark, read_answer
+from ._sessions._format import Session, SessionFormat
+from ._sessions._notes import Notes
+
+NAME: Final = "response"
+
+
+class Response(SessionFormat):
+    """A provider's answer as its API or SDK returns it, with nothing of the request.
+
+    OpenAI's two APIs and those of their shape, Anthropic, Gemini, Bedrock and Ollama:
+    its messages are given in the format of that provider.
+    """
+
+    name = NAME
+    wire = "openai"
+
+    def mark(self, value: Any) -> str | None:
+        """See `answer_mark`."""
+        found = answer_mark(value)
+        return None if found is None else f"{found} @ $"
+
+    def read(self, value: Any, notes: Notes) -> Session:
+        """See `SessionFormat.read`."""
+        if answer_mark(value) is None:
+            reason = "expected the answer of a provider (choices, output, candidates)"
+            raise FormatError(reason, "$")
+        notes.say("this is an answer: what was asked is not in it")
+        return read_answer(value, "$", notes)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from turnkeep.model import Message
+
+from .._base import Envelope, Format, Match
+from .._registry import get_format
+from ._notes import Notes
+
+MARKED = 5
+"""The score of a positive mark: no format of plain messages has it."""
+
+
+@attrs.frozen
+class Session:
+    """What a program would send next, as one of its files tells."""
+
+    entries: Sequence[Any]
+    """In the shape of the provider it sends to."""
+
+    system: Any = None
+    """System text beside the list, as that shape has it."""
+
+    tools: Any = None
+    """Tool definitions, raw."""
+
+    model: str | None = None
+    """The model that was asked last."""
+
+    wire: str | None = None
+    """The format of the entries, where it is not the reader's usual one."""
+
+
+class SessionFormat(ABC):
+    """A file that a program left: read, never written.
+
+    Such a file is a log, and what the model sees a projection of it. A subclass says by
+    what marks it knows its files and reads one into a `Session`; everything else is
+    done by the wire format that the session is in.
+    """
+
+    name: ClassVar[str]
+
+    wire: ClassVar[str]
+    """The format in which its messages are given."""
+
+    @abstractmethod
+    def mark(self, value: Any) -> str | None:
+        """What shows that *value* is such a file, in words; none where nothing does.
+
+        Looks at a bounded part of it and never raises.
+        """
+
+    @abstractmethod
+    def read(self, value: Any, notes: Notes) -> Session:
+        """What the program would send next; *notes* takes what is left out.
+
+        Raises:
+            FormatError: It is no such file, or damaged beyond what the program mends.
+        """
+
+    def open(self, value: Any) -> Envelope:
+        """See `Format.open`: the messages that the program would send next."""
+        notes = Notes()
+        session = self.read(value, notes)
+        return Envelope(
+            session.entries,
+            system=session.system,
+            tools=session.tools,
+            model=session.model,
+            wire=session.wire or self.wire,
+            session=self.name,
+            notes=notes.sentences(),
+        )
+
+    def matches(self, value: Any) -> Match:
+        """See `Format.matches`: it has a mark of its own, or it is none."""
+        mark = self.mark(value)
+        if mark is None:
+            return Match(0, f"no marks of {self.name}")
+        return Match(MARKED, mark)
+
+    def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:
+        """See `Format.decode`; of an entry that `open` gave."""
+        return self._wire.decode(entry, path)
+
+    def encode(self, messages: Sequence[Message]) -> list[Any]:
+        """See `Format.encode`; in the shape that `open` gives."""
+        return self._wire.encode(messages)
+
+    def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
+        """See `Format.decode_system`."""
+        return self._wire.decode_system(system, path)
+
+    def encode_request(
+        self, messages: Sequence[Message], tools: Any = None
+    ) -> dict[str, Any]:
+        """See `Format.encode_request`."""
+        return self._wire.encode_request(messages, tools)
+
+    def losses(self, message: Message) -> list[str]:
+        """See `Format.losses`."""
+        return self._wire.losses(message)
+
+    @property
+    def _wire(self) -> Format:
+        return get_format(self.wire)
+
+
