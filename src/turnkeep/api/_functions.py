@@ -272,9 +272,7 @@ def _as_request(value: Any, fmt: Format, envelope: Envelope, profile: Profile) -
 
     Foreign shapes are written out for it; a session is what its program would send.
     """
-    if envelope.session is None and (
-        fmt.name in profile.formats or fmt.name in _CHATS
-    ):
+    if envelope.session is None and (fmt.name in profile.formats or fmt.name in _CHATS):
         return value
     wire = get_format(profile.formats[0])
     return wire.encode_request(decode_all(envelope, fmt), envelope.tools)
@@ -319,7 +317,7 @@ def repair(
     mended, report = repair_messages(
         list(decode_entries(envelope, fmt)), profile=profile, close=close
     )
-    if not report.changed:
+    if not report.changed and envelope.session is None:
         return messages, report
     return envelope.replace(_entries_of(envelope, fmt, mended)), report
 

@@ -48,7 +48,7 @@ File: TypeAlias = Annotated[
     typer.Argument(
         metavar="FILE",
         help="A message list or a whole request body: JSON or JSON Lines, gzip or not. "
-        "`-` reads stdin.",
+        "`-` reads stdin, `@1` the newest of `turnkeep sessions`.",
         show_default=False,
     ),
 ]

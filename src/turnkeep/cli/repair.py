@@ -68,7 +68,7 @@ def repair(
         mended, report = api.repair(
             source.value,
             close="all" if ids == ("all",) else ids,
-            format=request.format.name,
+            format=request.read_as,
             model=request.model,
         )
     except UnknownCallError as error:

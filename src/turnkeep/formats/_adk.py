@@ -51,7 +51,9 @@ class Adk(SessionFormat):
             reason = f"expected a session or its events, got {json_type(value)}"
             raise FormatError(reason, path)
         events = [
-            _Event(as_object(event, "an event", f"{path}[{nth}]"), nth, f"{path}[{nth}]")
+            _Event(
+                as_object(event, "an event", f"{path}[{nth}]"), nth, f"{path}[{nth}]"
+            )
             for nth, event in enumerate(as_array(value, "events", path))
         ]
         events = _compacted(_rewound(events, notes), notes)

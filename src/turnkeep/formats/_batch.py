@@ -104,6 +104,8 @@ def _request(body: Any, path: str, notes: Notes) -> Session:
         tools=envelope.tools,
         model=envelope.model,
         wire=envelope.wire or fmt.name,
+        is_body=True,
+        replace=envelope.replace,
     )
 
 

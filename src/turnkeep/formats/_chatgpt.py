@@ -55,7 +55,9 @@ class ChatGpt(SessionFormat):
         nodes = as_object(value.get("mapping"), "mapping", where)
         talk = _Talk(notes)
         if nodes:
-            parents = {key: _parent(node, f"{where}.{key}") for key, node in nodes.items()}
+            parents = {
+                key: _parent(node, f"{where}.{key}") for key, node in nodes.items()
+            }
             leaf = value.get("current_node")
             if not isinstance(leaf, str) or leaf not in nodes:
                 times = {key: _time(node) for key, node in nodes.items()}

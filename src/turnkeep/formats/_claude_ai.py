@@ -66,7 +66,9 @@ def _branch(
     times = {key: message.get("created_at") for key, (message, _) in by_id.items()}
     taken = path_to(newest_leaf(parents, times), parents, notes)
     if len(taken) < len(by_id):
-        notes.say("the export does not mark the branch that was shown: the newest is read")
+        notes.say(
+            "the export does not mark the branch that was shown: the newest is read"
+        )
     note_branches(list(by_id), taken, notes)
     return [by_id[key] for key in taken]
 
@@ -146,7 +148,7 @@ class _Talk:
                 for said in self._said([(block, path)]):
                     self.chat.says(said)
         if waiting:
-            self.notes.say(f"{len(waiting)} calls of one answer have no result")
+            self.notes.say(f"calls without a result: {len(waiting)}")
 
     def _id(self, found: Any) -> str:
         if isinstance(found, str) and found:

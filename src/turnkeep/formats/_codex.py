@@ -69,9 +69,7 @@ class Codex(SessionFormat):
         return rollout.session()
 
 
-def _lines(
-    value: Sequence[Any], notes: Notes
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _lines(value: Sequence[Any], notes: Notes) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lines with their paths; one that was written twice is given once."""
     seen: dict[int, Any] = {}
     for nth, line in enumerate(value):
@@ -89,7 +87,7 @@ def _lines(
     if seen:
         missing = max(seen) - min(seen) + 1 - len(seen)
         if missing:
-            notes.say(f"{missing:,} lines are missing from the file, by its ordinals")
+            notes.say(f"lines missing from the file, by its ordinals: {missing:,}")
 
 
 class _Rollout:
@@ -177,7 +175,9 @@ class _Rollout:
             self.said.append(_user(text))
         elif isinstance(text, str) and kind == "agent_message":
             part = {"type": "output_text", "text": text}
-            self.said.append({"type": "message", "role": "assistant", "content": [part]})
+            self.said.append(
+                {"type": "message", "role": "assistant", "content": [part]}
+            )
         self.notes.left_out("event | only shown")
 
     def _roll_back(self, turns: Any, path: str) -> None:
@@ -304,7 +304,7 @@ def _answered(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, A
             notes.say(f"call {call_id!r} was given up: its answer is {_ABORTED!r}")
     if open_calls:
         notes.say(
-            f"{open_calls} of the newest calls have no result; resumed, Codex would "
-            f"answer {_ABORTED!r}"
+            f"calls without a result: {open_calls}; resumed, Codex would answer "
+            f"{_ABORTED!r}"
         )
     return made

@@ -39,6 +39,8 @@ class Conversion:
     losses: tuple[Loss, ...]
     source: str
     target: str
+    notes: tuple[str, ...] = ()
+    """What the reader of a session left out; see `Envelope.notes`."""
 
 
 def decode_all(envelope: Envelope, fmt: Format) -> list[Message]:
@@ -95,6 +97,7 @@ def convert_value(
         tuple(losses),
         envelope.session or source.name,
         target.name,
+        envelope.notes,
     )
 
 

@@ -24,6 +24,8 @@ class Stored:
     id: str
     title: str
     folder: str
+    parent: str | None
+    """The session that a subagent works for."""
     updated: float
     """When it was last written, in seconds since 1970."""
     size: int
@@ -38,8 +40,8 @@ def stored_sessions(path: Path) -> list[Stored]:
     """
     with _opened(path) as (database, program):
         found = [
-            Stored(str(i), str(title or ""), str(folder or ""), updated or 0, size or 0)
-            for i, title, folder, updated, size in database.execute(_LISTS[program])
+            Stored(str(i), str(title or ""), str(folder or ""), parent, *figures)
+            for i, title, folder, parent, *figures in database.execute(_LISTS[program])
         ]
     return sorted(found, key=lambda session: (-session.updated, session.id))
 
@@ -56,13 +58,12 @@ def read_stored(path: Path, session_id: str) -> Any:
 
 
 _LISTS: Final = {
-    "opencode": "SELECT s.id, s.title, s.directory, s.time_updated / 1000.0, "
-    "(SELECT sum(length(p.data)) FROM part p WHERE p.session_id = s.id) "
+    "opencode": "SELECT s.id, s.title, s.directory, s.parent_id, s.time_updated / 1000.0, "
+    "coalesce((SELECT sum(length(p.data)) FROM part p WHERE p.session_id = s.id), 0) "
     "FROM session s",
-    "goose": "SELECT s.id, s.name, s.working_dir, "
-    "(SELECT max(m.created_timestamp) FROM messages m WHERE m.session_id = s.id), "
-    "(SELECT sum(length(m.content_json)) FROM messages m WHERE m.session_id = s.id) "
-    "FROM sessions s",
+    "goose": "SELECT s.id, s.name, s.working_dir, NULL, "
+    "coalesce(max(m.created_timestamp), 0), coalesce(sum(length(m.content_json)), 0) "
+    "FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id",
 }
 
 

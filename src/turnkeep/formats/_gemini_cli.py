@@ -62,9 +62,7 @@ def _checked(messages: Any, path: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def _replayed(
-    lines: Sequence[Any], notes: Notes
-) -> list[tuple[str, dict[str, Any]]]:
+def _replayed(lines: Sequence[Any], notes: Notes) -> list[tuple[str, dict[str, Any]]]:
     """The entries that are left when every line has been done."""
     entries: dict[Any, tuple[str, dict[str, Any]]] = {}
     for nth, line in enumerate(lines):
@@ -187,7 +185,7 @@ class _Talk:
     def session(self) -> Session:
         self._answer()
         if left := len(self._open - self._seen):
-            self.notes.say(f"{left} of the newest calls have no result")
+            self.notes.say(f"calls without a result: {left}")
         return Session(self.contents, model=self.model)
 
 

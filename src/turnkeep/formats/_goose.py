@@ -209,4 +209,4 @@ class _Talk:
     def end(self) -> None:
         self.chat.flush()
         if self._open:
-            self.notes.say(f"{len(self._open)} calls have no result")
+            self.notes.say(f"calls without a result: {len(self._open)}")

@@ -112,11 +112,15 @@ class _Talk:
             self.model = model if isinstance(model, str) else self.model
             if message.get("unfinished") is True:
                 self.notes.say("an answer is unfinished")
-            for is_call, run in groupby(parts, lambda p: p[0].get("type") == "tool_call"):
+            for is_call, run in groupby(
+                parts, lambda p: p[0].get("type") == "tool_call"
+            ):
                 if is_call:
                     self._called([_call_of(part, at) for part, at in run])
                 else:
-                    for said in (s for part, at in run for s in self._content(part, at)):
+                    for said in (
+                        s for part, at in run for s in self._content(part, at)
+                    ):
                         self.chat.says([said])
             if not parts and text:
                 self.chat.says([text_part(text)])

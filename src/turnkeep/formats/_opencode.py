@@ -123,9 +123,7 @@ def _context(messages: Sequence[_Said], notes: Notes) -> Sequence[_Said]:
         compaction = asked.part("compaction") if asked.role == "user" else None
         if compaction is None:
             continue
-        answer = next(
-            (m for m in messages[nth + 1 : nth + 2] if m.is_summary), None
-        )
+        answer = next((m for m in messages[nth + 1 : nth + 2] if m.is_summary), None)
         if answer is None:
             notes.say("a compaction was not finished: it replaces nothing")
             continue

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import attrs
+
 from turnkeep.errors import FormatError
 
 from ._sessions._chat_talk import ChatTalk, image_part, text_part
@@ -79,9 +81,13 @@ class OtelGenai(SessionFormat):
                 and _INPUT in attributes
             ]
             if spans:
-                nth, found = max(spans, key=lambda span: (_start(value[span[0]]), span[0]))
+                nth, found = max(
+                    spans, key=lambda span: (_start(value[span[0]]), span[0])
+                )
                 path = f"$[{nth}]"
-                notes.left_out("span | its messages stand in the last one", len(spans) - 1)
+                notes.left_out(
+                    "span | its messages stand in the last one", len(spans) - 1
+                )
             else:
                 found = {_INPUT: value}
         else:
@@ -166,10 +172,15 @@ def _session(found: Mapping[str, Any], path: str, notes: Notes) -> Session:
             _message(message, at, talk, notes)
     model = found.get(_MODEL)
     tools = json_or_value(found.get(_TOOLS), _TOOLS, f"{place}[{_TOOLS!r}]")
-    return Session(
-        talk.entries,
-        tools=[_tool(tool) for tool, _ in objects(tools, "tools", place)] or None,
-        model=model if isinstance(model, str) else None,
+    session = Session(talk.entries, model=model if isinstance(model, str) else None)
+    defined = [_tool(tool) for tool, _ in objects(tools, "tools", place)]
+    if not defined:
+        return session
+    return attrs.evolve(
+        session,
+        tools=defined,
+        is_body=True,
+        replace=lambda made: {"messages": made, "tools": defined},
     )
 
 
@@ -181,9 +192,7 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _message(
-    message: dict[str, Any], path: str, talk: ChatTalk, notes: Notes
-) -> None:
+def _message(message: dict[str, Any], path: str, talk: ChatTalk, notes: Notes) -> None:
     role = message.get("role")
     if not isinstance(role, str) or role not in _SPEAKERS:
         reason = f"unknown role {role!r} (expected {', '.join(sorted(_SPEAKERS))})"
@@ -203,7 +212,8 @@ def _message(
         elif kind == "tool_call_response":
             answer = part.get("response", part.get("result"))
             talk.result(
-                _id_of(part, talk), answer if isinstance(answer, str) else compact(answer)
+                _id_of(part, talk),
+                answer if isinstance(answer, str) else compact(answer),
             )
         elif kind == "reasoning":
             talk.thinks(as_text(part.get("content"), "content", f"{at}.content"))

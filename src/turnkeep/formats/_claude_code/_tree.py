@@ -152,8 +152,8 @@ class _Tree:
                 before = nth
         if missing:
             self.notes.say(
-                f"{missing:,} lines follow a line that was never written; they are "
-                "read behind the message before them"
+                f"lines behind one that was never written: {missing:,}; each is read "
+                "behind the message before it"
             )
         return parents, before
 
@@ -168,7 +168,7 @@ class _Tree:
         found = [self.places[uuid] for uuid in uuids if uuid in self.places]
         if len(found) < len(uuids):
             lost = len(uuids) - len(found)
-            self.notes.say(f"{lost:,} lines that a compaction preserved are missing")
+            self.notes.say(f"lines that a compaction preserved, missing: {lost:,}")
         for nth in found:
             parents[nth] = self.summary
         return [nth for nth in dict.fromkeys(found) if nth in self.ours]
@@ -206,6 +206,14 @@ class _Tree:
         """Say what is not on the main line, by its kind."""
         kept = set(main)
         start = self.summary if self.summary in kept else -1
+        calls = {i for nth in main for i in _ids(self.lines[nth], "tool_use", "id")}
+        for nth in main:
+            calls.difference_update(_ids(self.lines[nth], "tool_result", "tool_use_id"))
+        if calls:
+            self.notes.say(
+                f"calls without a result: {len(calls)}; resumed, Claude Code would "
+                "leave them out"
+            )
         for nth, node in enumerate(self.nodes):
             if nth in kept:
                 continue

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -34,6 +34,12 @@ class Session:
 
     wire: str | None = None
     """The format of the entries, where it is not the reader's usual one."""
+
+    is_body: bool = False
+    """Whether what is sent is more than the list."""
+
+    replace: Callable[[list[Any]], Any] = attrs.field(default=list, repr=False)
+    """What is sent, with other entries in the list."""
 
 
 class SessionFormat(ABC):
@@ -73,6 +79,8 @@ class SessionFormat(ABC):
             system=session.system,
             tools=session.tools,
             model=session.model,
+            is_body=session.is_body,
+            replace=session.replace,
             wire=session.wire or self.wire,
             session=self.name,
             notes=notes.sentences(),
@@ -110,5 +118,3 @@ class SessionFormat(ABC):
     @property
     def _wire(self) -> Format:
         return get_format(self.wire)
-
-

@@ -6,9 +6,7 @@ from typing import Any
 from ._notes import Notes
 
 
-def path_to(
-    leaf: str, parents: Mapping[str, str | None], notes: Notes
-) -> list[str]:
+def path_to(leaf: str, parents: Mapping[str, str | None], notes: Notes) -> list[str]:
     """The nodes from the root to *leaf*.
 
     From the leaf up, because lists of children are often wrong. Where a parent is
@@ -23,7 +21,9 @@ def path_to(
         path.append(at)
         at = parents[at]
     if at in seen:
-        notes.say(f"the parents of {leaf!r} lead in a circle: read from its newest node")
+        notes.say(
+            f"the parents of {leaf!r} lead in a circle: read from its newest node"
+        )
     elif at is not None:
         notes.say(f"the parent {at!r} is missing: what stands before it is not read")
     path.reverse()
@@ -41,9 +41,7 @@ def newest_leaf(parents: Mapping[str, str | None], times: Mapping[str, Any]) -> 
     newest = max(_when(times.get(leaf)) for leaf in leaves)
     leaves = [leaf for leaf in leaves if _when(times.get(leaf)) == newest]
     silent = Notes()
-    return max(
-        reversed(leaves), key=lambda leaf: len(path_to(leaf, parents, silent))
-    )
+    return max(reversed(leaves), key=lambda leaf: len(path_to(leaf, parents, silent)))
 
 
 def _when(time: Any) -> tuple[int, float, str]:
