@@ -15,7 +15,6 @@ from turnkeep.formats._databases import read_stored, stored_sessions
 
 from ._files import Source, UsageError, read_one
 
-
 _HEADER = 1_000_000
 """Bytes that a rollout's first line may have: the instructions stand in it."""
 

@@ -89,10 +89,9 @@ class Conversation(Answering, Windows):
             DuplicateIdError: An id is used twice.
         """
         source, envelope = open_value(messages, format, model=model)
-        if envelope.session is not None:
-            format = source.name  # noqa: A001 - the public name
-        elif format is None and source.name not in ("messages", "turnkeep"):
-            format = source.name  # noqa: A001 - the public name
+        if envelope.session is not None or format is None:
+            taken = source.name not in ("messages", "turnkeep")
+            format = source.name if taken else None  # noqa: A001 - the public name
         chat = cls(
             format=format,
             model=model or envelope.model,

@@ -9,6 +9,7 @@ from turnkeep.errors import FormatError
 
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
+from ._sessions._values import kind_of
 from ._shape import as_array, as_object, json_type, wrong
 
 NAME: Final = "adk"
@@ -57,7 +58,7 @@ class Adk(SessionFormat):
             for nth, event in enumerate(as_array(value, "events", path))
         ]
         events = _compacted(_rewound(events, notes), notes)
-        authors = {e.author for e in events if e.author not in (None, "user")}
+        authors = {e.author for e in events if e.author not in ("", "user")}
         if len(authors) > 1:
             notes.say(f"the words of {len(authors)} agents are given as one agent's")
         return Session(list(_contents(events, notes)))
@@ -78,7 +79,7 @@ class _Event:
         self.nth = nth
         self.path = path
         self.invocation = _get(event, "invocationId")
-        self.author = event.get("author")
+        self.author = kind_of(event, "author")
         self.partial = event.get("partial") is True
         self.content = event.get("content")
         when = event.get("timestamp")
@@ -191,7 +192,7 @@ def _contents(events: Sequence[_Event], notes: Notes) -> Iterator[dict[str, Any]
         for nth, part in enumerate(parts):
             as_object(part, "a part", f"{path}.parts[{nth}]")
             call, answer = _get(part, "functionCall"), _get(part, "functionResponse")
-            asks = isinstance(call, dict) and call.get("name") in _ASKING
+            asks = isinstance(call, dict) and kind_of(call, "name") in _ASKING
             if asks:
                 asking.add(str(call.get("id")))
             if asks or (isinstance(answer, dict) and str(answer.get("id")) in asking):

@@ -52,12 +52,9 @@ class Batch(SessionFormat):
         if len(ids) != 1:
             reason = f"lines of {len(ids)} requests: open those of one of them"
             raise FormatError(reason, "$")
-        found: Session | None = None
+        found = Session([])
         for record, path in named:
-            made = _of_record(record, path, notes)
-            found = made if found is None else _joined(found, made, path)
-        if found is None:
-            raise FormatError("no lines", "$")  # noqa: EM101 - nothing to fill in
+            found = _joined(found, _of_record(record, path, notes), path)
         return found
 
 

@@ -9,7 +9,7 @@ from ._sessions._chat_talk import ChatTalk, image_part, text_part
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
 from ._sessions._tree import newest_leaf, note_branches, path_to
-from ._sessions._values import text_of
+from ._sessions._values import one_conversation, text_of
 from ._shape import as_array, as_object, compact, json_type
 
 NAME: Final = "chatgpt"
@@ -36,21 +36,16 @@ class ChatGpt(SessionFormat):
     def mark(self, value: Any) -> str | None:
         """A `mapping` of nodes with a `current_node`."""
         one = value[0] if isinstance(value, (list, tuple)) and value else value
-        if isinstance(one, dict) and isinstance(one.get("mapping"), dict):
-            if "current_node" in one or any(map(_is_node, _some(one["mapping"]))):
-                where = "$" if one is value else "$[0]"
-                return f"a mapping of nodes @ {where}.mapping"
-        return None
+        nodes = one.get("mapping") if isinstance(one, dict) else None
+        if not isinstance(nodes, dict):
+            return None
+        if "current_node" not in one and not any(map(_is_node, _some(nodes))):
+            return None
+        return f"a mapping of nodes @ {'$' if one is value else '$[0]'}.mapping"
 
     def read(self, value: Any, notes: Notes) -> Session:
         """See `SessionFormat.read`; of an export with several, take one."""
-        path = "$"
-        if isinstance(value, (list, tuple)):
-            if len(value) != 1:
-                reason = f"an export of {len(value)} conversations: open one of them"
-                raise FormatError(reason, "$")
-            value, path = value[0], "$[0]"
-        as_object(value, "a conversation", path)
+        value, path = one_conversation(value, "$")
         where = f"{path}.mapping"
         nodes = as_object(value.get("mapping"), "mapping", where)
         talk = _Talk(notes)

@@ -9,8 +9,8 @@ from ._sessions._claude_talk import ClaudeTalk, call_block, text_block
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
 from ._sessions._tree import newest_leaf, note_branches, path_to
-from ._sessions._values import objects, text_of
-from ._shape import as_array, as_object
+from ._sessions._values import kind_of, objects, one_conversation, text_of
+from ._shape import as_array
 
 NAME: Final = "claude-ai"
 
@@ -38,14 +38,9 @@ class ClaudeAi(SessionFormat):
 
     def read(self, value: Any, notes: Notes) -> Session:
         """See `SessionFormat.read`; of an export with several, take one."""
-        path = "$"
-        if isinstance(value, (list, tuple)):
-            if len(value) != 1:
-                reason = f"an export of {len(value)} conversations: open one of them"
-                raise FormatError(reason, "$")
-            value, path = value[0], "$[0]"
+        value, path = one_conversation(value, "$")
         where = f"{path}.chat_messages"
-        found = as_object(value, "a conversation", path).get("chat_messages")
+        found = value.get("chat_messages")
         as_array(found, "chat_messages", where)
         messages = list(objects(found, "chat_messages", where))
         talk = _Talk(notes)
@@ -118,21 +113,21 @@ class _Talk:
     def _said(self, blocks: list[tuple[dict[str, Any], str]]) -> list[dict[str, Any]]:
         said = []
         for block, _ in blocks:
-            kind = block.get("type")
+            kind = kind_of(block)
             if kind == "text":
                 if text := text_of(block.get("text")):
                     said.append(text_block(text))
             elif kind in _CONTENT and "source" in block:
                 said.append({"type": kind, "source": block["source"]})
             else:
-                self.notes.left_out(f"block of type {str(kind)[:40]}")
+                self.notes.left_out(f"block of type {kind[:40]}")
         return said
 
     def _answered(self, blocks: list[tuple[dict[str, Any], str]]) -> None:
         """The blocks of an assistant; results without an id answer in order."""
         waiting: list[tuple[str, Any]] = []
         for block, path in blocks:
-            kind = block.get("type")
+            kind = kind_of(block)
             if kind == "tool_use":
                 call_id = self._id(block.get("id"))
                 given = block.get("input")

@@ -7,6 +7,7 @@ from turnkeep.errors import FormatError
 
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
+from ._sessions._values import kind_of
 from ._shape import as_array, as_object, as_text, json_type
 
 NAME: Final = "codex"
@@ -51,7 +52,7 @@ class Codex(SessionFormat):
         for nth, line in enumerate(value[:20]):
             if (
                 isinstance(line, dict)
-                and line.get("type") in _TYPES
+                and kind_of(line) in _TYPES
                 and isinstance(line.get("payload"), dict)
                 and "timestamp" in line
             ):
@@ -104,7 +105,7 @@ class _Rollout:
         self.model: str | None = None
 
     def take(self, line: dict[str, Any], path: str) -> None:
-        kind = line.get("type")
+        kind = kind_of(line)
         where = f"{path}.payload"
         if kind == "response_item":
             self._item(as_object(line.get("payload"), "the payload", where), where)
@@ -125,7 +126,7 @@ class _Rollout:
 
     def _item(self, payload: dict[str, Any], path: str) -> None:
         self.has_items = True
-        if payload.get("type") == "ghost_snapshot":
+        if kind_of(payload) == "ghost_snapshot":
             self.notes.left_out("item of type ghost_snapshot")
             return
         self.items.append(_checked(payload, path))
@@ -166,7 +167,7 @@ class _Rollout:
         self.notes.left_out("item | replaced by a compaction", dropped)
 
     def _event(self, payload: dict[str, Any], path: str) -> None:
-        kind = payload.get("type")
+        kind = kind_of(payload)
         if kind == "thread_rolled_back":
             self._roll_back(payload.get("num_turns"), path)
             return
@@ -206,7 +207,7 @@ def _checked(item: Any, path: str) -> dict[str, Any]:
     """An item as it is sent: without what only Codex reads."""
     as_object(item, "an item", path)
     sent = {key: value for key, value in item.items() if key != _PASSTHROUGH}
-    if sent.get("type") == "reasoning" and sent.get("content", "") is None:
+    if kind_of(sent) == "reasoning" and sent.get("content", "") is None:
         del sent["content"]
     if _PASSTHROUGH in item and _kinds(item):
         # Which user items a person typed is asked once more when turns are rolled back.
@@ -229,7 +230,7 @@ def _kinds(item: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _is_user(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "message" and item.get("role") == "user"
+    return kind_of(item) == "message" and item.get("role") == "user"
 
 
 def _is_typed(item: Mapping[str, Any]) -> bool:
@@ -283,22 +284,21 @@ def _answered(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, A
     done = {
         call_id
         for item in items
-        if item.get("type") in _OUTPUTS
-        and isinstance(call_id := item.get("call_id"), str)
+        if kind_of(item) in _OUTPUTS and isinstance(call_id := item.get("call_id"), str)
     }
     newest = len(items)
-    while newest and items[newest - 1].get("type") in {*_ANSWERS, *_OUTPUTS}:
+    while newest and kind_of(items[newest - 1]) in {*_ANSWERS, *_OUTPUTS}:
         newest -= 1
     made: list[dict[str, Any]] = []
     open_calls = 0
     for nth, item in enumerate(items):
         made.append(item)
-        kind, call_id = item.get("type"), item.get("call_id")
-        if not isinstance(kind, str) or kind not in _ANSWERS or call_id in done:
+        kind, call_id = kind_of(item), item.get("call_id")
+        if kind not in _ANSWERS or not isinstance(call_id, str) or call_id in done:
             continue
         if nth >= newest:
             open_calls += 1
-        elif isinstance(call_id, str):
+        else:
             answer = _ANSWERS[kind]
             made.append({"type": answer, "call_id": call_id, "output": _ABORTED})
             notes.say(f"call {call_id!r} was given up: its answer is {_ABORTED!r}")

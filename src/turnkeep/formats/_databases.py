@@ -58,7 +58,8 @@ def read_stored(path: Path, session_id: str) -> Any:
 
 
 _LISTS: Final = {
-    "opencode": "SELECT s.id, s.title, s.directory, s.parent_id, s.time_updated / 1000.0, "
+    "opencode": "SELECT s.id, s.title, s.directory, s.parent_id, "
+    "s.time_updated / 1000.0, "
     "coalesce((SELECT sum(length(p.data)) FROM part p WHERE p.session_id = s.id), 0) "
     "FROM session s",
     "goose": "SELECT s.id, s.name, s.working_dir, NULL, "

@@ -7,6 +7,7 @@ from turnkeep.errors import FormatError
 
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
+from ._sessions._values import kind_of
 from ._shape import as_array, as_object, json_type
 
 NAME: Final = "gemini-cli"
@@ -74,7 +75,7 @@ def _replayed(lines: Sequence[Any], notes: Notes) -> list[tuple[str, dict[str, A
             if "messages" in change:
                 found = _checked(change["messages"], f"{path}.$set.messages")
                 entries = {_key(entry, where): (where, entry) for where, entry in found}
-        elif isinstance(line.get("type"), str):
+        elif kind_of(line):
             key = _key(line, path)
             entries[key] = (path, line)
     return list(entries.values())
@@ -108,13 +109,13 @@ class _Talk:
         """Answered calls of the model's last turn."""
 
     def take(self, entry: dict[str, Any], path: str) -> None:
-        kind = entry.get("type")
+        kind = kind_of(entry)
         if kind == "gemini":
             self._answer()
             self._said(entry, path)
         elif kind == "user":
             self._asked(entry, path)
-        elif isinstance(kind, str) and kind in _SHOWN:
+        elif kind in _SHOWN:
             self.notes.left_out("entry | only shown")
         else:
             self.notes.left_out("entry of an unknown type")

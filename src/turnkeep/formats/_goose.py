@@ -8,7 +8,7 @@ from turnkeep.errors import FormatError
 from ._sessions._claude_talk import ClaudeTalk, image_block, text_block
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
-from ._sessions._values import objects, text_of
+from ._sessions._values import kind_of, objects, text_of
 from ._shape import as_array, as_object, json_type
 
 NAME: Final = "goose"
@@ -49,7 +49,7 @@ class Goose(SessionFormat):
         for nth, line in enumerate(lines[:20]):
             content = line.get("content") if isinstance(line, dict) else None
             for part in content[:20] if isinstance(content, (list, tuple)) else ():
-                if isinstance(part, dict) and part.get("type") in _PARTS:
+                if isinstance(part, dict) and kind_of(part) in _PARTS:
                     return f"a part of type {part['type']!r} @ $[{nth}].content"
         return None
 
@@ -122,7 +122,7 @@ class _Talk:
     def _part(
         self, part: dict[str, Any], path: str, role: str, said: list[dict[str, Any]]
     ) -> None:
-        kind = part.get("type")
+        kind = kind_of(part)
         if kind in {"thinking", "reasoning"}:
             text = part.get("thinking", part.get("text"))
             self._thinking.append(text_of(text))
@@ -136,7 +136,7 @@ class _Talk:
         elif kind == "redactedThinking":
             data = text_of(part.get("data"))
             self.chat.says({"type": "redacted_thinking", "data": data})
-        elif isinstance(kind, str) and kind in _UNSENT:
+        elif kind in _UNSENT:
             self.notes.left_out(_UNSENT[kind])
         else:
             for block in self._content(part):
@@ -162,13 +162,13 @@ class _Talk:
         if isinstance(audience, (list, tuple)) and "assistant" not in audience:
             self.notes.left_out("text | only for the user")
             return []
-        kind = part.get("type")
+        kind = kind_of(part)
         if kind == "text":
             return [text_block(text)] if (text := text_of(part.get("text"))) else []
         if kind in {"image", "document"} and isinstance(part.get("data"), str):
             media_type = text_of(part.get("mimeType")) or "image/png"
             return [image_block(part["data"], media_type)]
-        self.notes.left_out(f"part of type {str(kind)[:40]}")
+        self.notes.left_out(f"part of type {kind[:40]}")
         return []
 
     def _call(self, part: dict[str, Any], path: str) -> None:

@@ -10,7 +10,7 @@ from ._sessions._chat_talk import ChatTalk, image_part, text_part
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
 from ._sessions._tree import newest_leaf, note_branches, path_to
-from ._sessions._values import objects, text_of
+from ._sessions._values import kind_of, objects, text_of
 from ._shape import as_object, json_type
 
 NAME: Final = "librechat"
@@ -54,16 +54,16 @@ class LibreChat(SessionFormat):
         key = "messagesTree" if "messagesTree" in value else "messages"
         by_id: dict[str, tuple[dict[str, Any], str]] = {}
         for message, path in _flat(value.get(key), f"$.{key}"):
-            found = message.get("messageId")
-            by_id[found if isinstance(found, str) else path] = (message, path)
+            named = message.get("messageId")
+            by_id[named if isinstance(named, str) else path] = (message, path)
         talk = _Talk(notes)
         if by_id:
-            parents = {key: _parent(m) for key, (m, _) in by_id.items()}
-            times = {key: m.get("createdAt") for key, (m, _) in by_id.items()}
+            parents = {node: _parent(m) for node, (m, _) in by_id.items()}
+            times = {node: m.get("createdAt") for node, (m, _) in by_id.items()}
             taken = path_to(newest_leaf(parents, times), parents, notes)
             note_branches(list(by_id), taken, notes)
-            for key in taken:
-                talk.take(*by_id[key])
+            for node in taken:
+                talk.take(*by_id[node])
         options = value.get("options")
         model = options.get("model") if isinstance(options, dict) else None
         model = talk.model or model
@@ -112,18 +112,18 @@ class _Talk:
             self.model = model if isinstance(model, str) else self.model
             if message.get("unfinished") is True:
                 self.notes.say("an answer is unfinished")
-            for is_call, run in groupby(
-                parts, lambda p: p[0].get("type") == "tool_call"
-            ):
-                if is_call:
-                    self._called([_call_of(part, at) for part, at in run])
-                else:
-                    for said in (
-                        s for part, at in run for s in self._content(part, at)
-                    ):
-                        self.chat.says([said])
+            self._answered(parts)
             if not parts and text:
                 self.chat.says([text_part(text)])
+
+    def _answered(self, parts: list[tuple[dict[str, Any], str]]) -> None:
+        for is_call, run in groupby(parts, lambda part: _is_call(part[0])):
+            if is_call:
+                self._called([_call_of(part, path) for part, path in run])
+                continue
+            for part, path in run:
+                for said in self._content(part, path):
+                    self.chat.says([said])
 
     def _called(self, calls: list[dict[str, Any]]) -> None:
         """Calls in a row: parallel ones of one message, their results behind it."""
@@ -138,7 +138,7 @@ class _Talk:
                 self.chat.result(call_id, text_of(call["output"]))
 
     def _content(self, part: dict[str, Any], path: str) -> Iterator[dict[str, Any]]:
-        kind = part.get("type")
+        kind = kind_of(part)
         if kind == "text":
             if text := text_of(part.get("text")):
                 yield text_part(text)
@@ -149,10 +149,14 @@ class _Talk:
                 reason = f"an image without an address, got {json_type(url)}"
                 raise FormatError(reason, f"{path}.image_url")
             yield image_part(url)
-        elif isinstance(kind, str) and kind in _UNSENT:
+        elif kind in _UNSENT:
             self.notes.left_out(_UNSENT[kind])
         else:
-            self.notes.left_out(f"part of type {str(kind)[:40]}")
+            self.notes.left_out(f"part of type {kind[:40]}")
+
+
+def _is_call(part: Mapping[str, Any]) -> bool:
+    return kind_of(part) == "tool_call"
 
 
 def _call_of(part: dict[str, Any], path: str) -> dict[str, Any]:

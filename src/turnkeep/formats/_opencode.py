@@ -10,7 +10,7 @@ from turnkeep.errors import FormatError
 from ._sessions._claude_talk import ClaudeTalk, image_block, text_block
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
-from ._sessions._values import objects, text_of
+from ._sessions._values import kind_of, objects, text_of
 from ._shape import as_object, json_type
 
 NAME: Final = "opencode"
@@ -92,7 +92,7 @@ class _Said:
         return cls(text_of(info.get("id")), role, info, parts)
 
     def part(self, kind: str) -> dict[str, Any] | None:
-        return next((part for part, _ in self.parts if part.get("type") == kind), None)
+        return next((part for part, _ in self.parts if kind_of(part) == kind), None)
 
     @property
     def model(self) -> tuple[Any, Any]:
@@ -159,7 +159,7 @@ class _Talk:
         if message.part("compaction") is not None:
             said.append(text_block(_SUMMARY_ASKED))
         for part, _ in message.parts:
-            kind = part.get("type")
+            kind = kind_of(part)
             if kind == "text" and part.get("ignored") is True:
                 self.notes.left_out("text | not sent")
             elif kind == "text":
@@ -173,7 +173,7 @@ class _Talk:
     def _answered(
         self, part: dict[str, Any], path: str, message: _Said, *, is_last: bool
     ) -> None:
-        kind = part.get("type")
+        kind = kind_of(part)
         if kind == "step-start":
             self.chat.flush()
         elif kind == "text":
@@ -187,8 +187,8 @@ class _Talk:
             self._skip(kind)
 
     def _skip(self, kind: Any) -> None:
-        if not (isinstance(kind, str) and kind in _BOOKKEEPING):
-            self.notes.left_out(f"part of type {str(kind)[:40]}")
+        if kind not in _BOOKKEEPING:
+            self.notes.left_out(f"part of type {kind[:40]}")
 
     def _thought(self, part: dict[str, Any], message: _Said) -> None:
         """Another model's reasoning is sent as text, its own as it was signed."""
@@ -208,9 +208,9 @@ class _Talk:
     def _file(self, part: dict[str, Any]) -> list[dict[str, Any]]:
         url, mime = text_of(part.get("url")), text_of(part.get("mime"))
         head, comma, data = url.partition(",")
-        if comma and head.startswith("data:") and head.endswith(";base64"):
-            if mime.startswith("image/") or mime == "application/pdf":
-                return [image_block(data, mime)]
+        is_stored = comma and head.startswith("data:") and head.endswith(";base64")
+        if is_stored and (mime.startswith("image/") or mime == "application/pdf"):
+            return [image_block(data, mime)]
         self.notes.left_out("file | its text stands beside it, or is not stored")
         return []
 
@@ -256,5 +256,5 @@ def _was_aborted(message: _Said) -> bool:
     """Whether it was stopped when something had been said: that much is sent."""
     error = message.info.get("error")
     name = error.get("name") if isinstance(error, dict) else None
-    said = any(part.get("type") in {"text", "tool"} for part, _ in message.parts)
+    said = any(kind_of(part) in {"text", "tool"} for part, _ in message.parts)
     return name == "MessageAbortedError" and said

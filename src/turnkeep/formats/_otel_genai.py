@@ -10,7 +10,7 @@ from turnkeep.errors import FormatError
 from ._sessions._chat_talk import ChatTalk, image_part, text_part
 from ._sessions._format import Session, SessionFormat
 from ._sessions._notes import Notes
-from ._sessions._values import json_or_value, objects
+from ._sessions._values import json_or_value, kind_of, objects
 from ._shape import as_array, as_object, as_text, compact, json_type
 
 NAME: Final = "otel-genai"
@@ -151,7 +151,7 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
 
 
 def _is_part(part: Any) -> bool:
-    if not isinstance(part, dict) or part.get("type") not in _PARTS:
+    if not isinstance(part, dict) or kind_of(part) not in _PARTS:
         return False
     if part["type"] in {"text", "reasoning"}:
         return "content" in part
@@ -203,7 +203,7 @@ def _message(message: dict[str, Any], path: str, talk: ChatTalk, notes: Notes) -
     for nth, part in enumerate(parts):
         at = f"{where}[{nth}]"
         as_object(part, "a part", at)
-        kind = part.get("type")
+        kind = kind_of(part)
         if kind == "tool_call":
             talk.says(said)
             said = []
@@ -236,7 +236,7 @@ def _id_of(part: Mapping[str, Any], talk: ChatTalk) -> str:
 
 
 def _content(part: dict[str, Any], path: str, notes: Notes) -> Iterator[Any]:
-    kind = part.get("type")
+    kind = kind_of(part)
     modality = part.get("modality")
     if kind == "text":
         yield text_part(as_text(part.get("content"), "content", f"{path}.content"))

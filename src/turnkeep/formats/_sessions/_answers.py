@@ -2,64 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from .._shape import as_array
+import attrs
+
+from turnkeep.errors import FormatError
+
 from ._format import Session
 from ._notes import Notes
+
+
+@attrs.frozen
+class _Kind:
+    """The shape of one API's answers."""
+
+    mark: str
+    """What shows it, in words."""
+    wire: str
+    find: Callable[[Mapping[str, Any]], list[Any] | None]
+    """Its messages, one list entry a choice where there are choices; none where the
+    value is no such answer."""
+    is_choice: bool = False
+    """Whether the entries stand for each other, so that the first one counts."""
+
+
+def _choices(value: Mapping[str, Any]) -> list[Any] | None:
+    if value.get("object", "chat.completion") != "chat.completion":
+        return None
+    return _each(value.get("choices"), "message")
+
+
+def _candidates(value: Mapping[str, Any]) -> list[Any] | None:
+    return _each(value.get("candidates"), "content")
+
+
+def _each(found: Any, key: str) -> list[Any] | None:
+    """What each element has under *key*; none where one is no such element."""
+    if not isinstance(found, (list, tuple)) or not found:
+        return None
+    if not all(
+        isinstance(one, dict) and isinstance(one.get(key), dict) for one in found
+    ):
+        return None
+    return [one[key] for one in found]
+
+
+def _output_items(value: Mapping[str, Any]) -> list[Any] | None:
+    output = value.get("output")
+    if value.get("object") == "response" and isinstance(output, (list, tuple)):
+        return list(output)
+    return None
+
+
+def _claude_message(value: Mapping[str, Any]) -> list[Any] | None:
+    if value.get("type") != "message" or value.get("role") != "assistant":
+        return None
+    content = value.get("content")
+    if "stop_reason" not in value or not isinstance(content, (list, tuple)):
+        return None
+    return [{"role": "assistant", "content": content}]
+
+
+def _output_message(value: Mapping[str, Any]) -> list[Any] | None:
+    output = value.get("output")
+    message = output.get("message") if isinstance(output, dict) else None
+    if "stopReason" in value and isinstance(message, dict):
+        return [message]
+    return None
+
+
+def _done_message(value: Mapping[str, Any]) -> list[Any] | None:
+    message = value.get("message")
+    if isinstance(value.get("done"), bool) and isinstance(message, dict):
+        return [message]
+    return None
+
+
+_KINDS: Final = (
+    _Kind("'choices' with messages", "openai", _choices, is_choice=True),
+    _Kind("a 'response' object with its output", "openai-responses", _output_items),
+    _Kind("a message with a stop_reason", "anthropic", _claude_message),
+    _Kind("'candidates' with contents", "gemini", _candidates, is_choice=True),
+    _Kind("an output with a stopReason", "bedrock", _output_message),
+    _Kind("a message with 'done'", "ollama", _done_message),
+)
 
 
 def answer_mark(value: Any) -> str | None:
     """What shows that *value* is a provider's whole answer, in words."""
     if not isinstance(value, dict):
         return None
-    if isinstance(value.get("choices"), list) and value.get("object") in (
-        "chat.completion",
-        None,
-    ):
-        if any(isinstance(c, dict) and "message" in c for c in value["choices"][:5]):
-            return "'choices' with a message"
-    if value.get("object") == "response" and isinstance(value.get("output"), list):
-        return "an object of type 'response' with its output"
-    if value.get("type") == "message" and value.get("role") == "assistant":
-        if isinstance(value.get("content"), list) and "stop_reason" in value:
-            return "a message with a stop_reason"
-    if isinstance(value.get("candidates"), list):
-        if any(isinstance(c, dict) and "content" in c for c in value["candidates"][:5]):
-            return "'candidates' with a content"
-    output = value.get("output")
-    if isinstance(output, dict) and "message" in output and "stopReason" in value:
-        return "an output with a message and a stopReason"
-    if isinstance(value.get("message"), dict) and isinstance(value.get("done"), bool):
-        return "a message with 'done'"
-    return None
+    return next((kind.mark for kind in _KINDS if kind.find(value)), None)
 
 
-def read_answer(value: Mapping[str, Any], path: str, notes: Notes) -> Session:
-    """The messages of an answer that has a mark, in the format of its provider.
+def read_answer(value: Any, path: str, notes: Notes) -> Session:
+    """The messages of an answer, in the format of its provider.
 
     Of several choices the first one counts.
 
     Raises:
-        FormatError: Its list is no list.
+        FormatError: It is no answer that we know.
     """
-    model = value.get("model", value.get("modelVersion"))
-    model = model if isinstance(model, str) else None
-    if "choices" in value:
-        found = as_array(value["choices"], "choices", f"{path}.choices")
-        notes.left_out("choice | the first one counts", len(found) - 1)
-        return Session([found[0].get("message")], model=model, wire="openai")
-    if "candidates" in value:
-        found = as_array(value["candidates"], "candidates", f"{path}.candidates")
-        notes.left_out("candidate | the first one counts", len(found) - 1)
-        return Session([found[0].get("content")], model=model, wire="gemini")
-    output = value.get("output")
-    if isinstance(output, dict):
-        return Session([output["message"]], model=model, wire="bedrock")
-    if isinstance(output, (list, tuple)):
-        return Session(list(output), model=model, wire="openai-responses")
-    if "done" in value:
-        return Session([value["message"]], model=model, wire="ollama")
-    message = {"role": "assistant", "content": value["content"]}
-    return Session([message], model=model, wire="anthropic")
+    for kind in _KINDS if isinstance(value, dict) else ():
+        found = kind.find(value)
+        if not found:
+            continue
+        if kind.is_choice:
+            notes.left_out("choice | the first one counts", len(found) - 1)
+            found = found[:1]
+        model = value.get("model", value.get("modelVersion"))
+        return Session(
+            found, model=model if isinstance(model, str) else None, wire=kind.wire
+        )
+    reason = "expected the answer of a provider (choices, output, candidates, ...)"
+    raise FormatError(reason, path)

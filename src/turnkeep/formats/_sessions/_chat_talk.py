@@ -37,11 +37,10 @@ class ChatTalk:
 
     def thinks(self, text: str) -> None:
         """What the assistant thought, where servers of this format put it."""
-        last = self._open_turn()
-        if last is not None and last.keys() == {"role", "content", "reasoning_content"}:
-            if last["content"] is None:
-                last["reasoning_content"] += f"\n{text}"
-                return
+        last = self._open_turn() or {}
+        if "reasoning_content" in last and last["content"] is None:
+            last["reasoning_content"] += f"\n{text}"
+            return
         entry = {"role": "assistant", "content": None, "reasoning_content": text}
         self.entries.append(entry)
 
@@ -59,9 +58,7 @@ class ChatTalk:
         Returns:
             The id that it got.
         """
-        if not isinstance(call_id, str) or not call_id:
-            self._calls += 1
-            call_id = f"call_{self._calls}"
+        named = call_id if isinstance(call_id, str) and call_id else self._new_id()
         text = arguments if isinstance(arguments, str) else _compact(arguments)
         function = {"name": name, "arguments": text or "{}"}
         last = self._open_turn()
@@ -69,9 +66,13 @@ class ChatTalk:
             last = {"role": "assistant", "content": None}
             self.entries.append(last)
         calls = last.setdefault("tool_calls", [])
-        calls.append({"id": call_id, "type": "function", "function": function})
-        self.waiting.append(call_id)
-        return call_id
+        calls.append({"id": named, "type": "function", "function": function})
+        self.waiting.append(named)
+        return named
+
+    def _new_id(self) -> str:
+        self._calls += 1
+        return f"call_{self._calls}"
 
     def result(self, call_id: str, content: str) -> None:
         """The result of a call."""

@@ -18,6 +18,12 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def kind_of(value: dict[str, Any], key: str = "type") -> str:
+    """The text under *key*, by which readers tell what *value* is; else nothing."""
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
 def objects(value: Any, what: str, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     """The objects of an array with their paths; nothing where there is no array.
 
@@ -29,6 +35,20 @@ def objects(value: Any, what: str, path: str) -> Iterator[tuple[dict[str, Any], 
     for nth, item in enumerate(as_array(value, what, path)):
         where = f"{path}[{nth}]"
         yield as_object(item, f"an element of {what}", where), where
+
+
+def one_conversation(value: Any, path: str) -> tuple[dict[str, Any], str]:
+    """The only conversation of a chat service's export, or one by itself; its path.
+
+    Raises:
+        FormatError: There are several, or it is none.
+    """
+    if isinstance(value, (list, tuple)):
+        if len(value) != 1:
+            reason = f"an export of {len(value)} conversations: open one of them"
+            raise FormatError(reason, path)
+        value, path = value[0], f"{path}[0]"
+    return as_object(value, "a conversation", path), path
 
 
 def json_or_value(value: Any, what: str, path: str) -> Any:
