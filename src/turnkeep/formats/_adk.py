@@ -27,6 +27,7 @@ class Adk(SessionFormat):
 
     name = NAME
     wire = "gemini"
+    files = "the session as the API gives it, or a list of its events"
 
     def mark(self, value: Any) -> str | None:
         """`events` with an `author` and an `invocationId`, in either spelling."""

@@ -31,6 +31,7 @@ class Batch(SessionFormat):
 
     name = NAME
     wire = "openai"
+    files = "request and answer files of batches, preference tuning"
 
     def mark(self, value: Any) -> str | None:
         """A `custom_id` with a request or an answer, or a `preferred_output`."""

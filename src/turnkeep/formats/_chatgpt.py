@@ -32,6 +32,7 @@ class ChatGpt(SessionFormat):
 
     name = NAME
     wire = "openai"
+    files = "`conversations.json` of the data export"
 
     def mark(self, value: Any) -> str | None:
         """A `mapping` of nodes with a `current_node`."""

@@ -27,6 +27,7 @@ class ClaudeAi(SessionFormat):
 
     name = NAME
     wire = "anthropic"
+    files = "`conversations.json` of the data export"
 
     def mark(self, value: Any) -> str | None:
         """`chat_messages` with a `sender`."""

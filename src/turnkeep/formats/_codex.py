@@ -44,6 +44,7 @@ class Codex(SessionFormat):
 
     name = NAME
     wire = "openai-responses"
+    files = "`$CODEX_HOME` (`~/.codex`): `sessions/**/rollout-*.jsonl`, archived ones"
 
     def mark(self, value: Any) -> str | None:
         """Lines with `type`, `timestamp` and a `payload`."""

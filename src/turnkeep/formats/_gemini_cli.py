@@ -27,6 +27,7 @@ class GeminiCli(SessionFormat):
 
     name = NAME
     wire = "gemini"
+    files = "`~/.gemini/tmp/*/chats/session-*.jsonl` (older ones `.json`)"
 
     def mark(self, value: Any) -> str | None:
         """A header with `sessionId` and `projectHash`."""

@@ -32,6 +32,7 @@ class Goose(SessionFormat):
 
     name = NAME
     wire = "anthropic"
+    files = "`~/.local/share/goose/sessions/sessions.db`, older `*.jsonl`"
 
     def mark(self, value: Any) -> str | None:
         """A first line with `working_dir`, or parts that only goose has."""

@@ -33,6 +33,7 @@ class LibreChat(SessionFormat):
 
     name = NAME
     wire = "openai"
+    files = "the export of a conversation as JSON, flat or as a tree"
 
     def mark(self, value: Any) -> str | None:
         """`conversationId` with messages that have a `messageId`."""

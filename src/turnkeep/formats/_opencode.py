@@ -44,6 +44,7 @@ class Opencode(SessionFormat):
 
     name = NAME
     wire = "anthropic"
+    files = "`~/.local/share/opencode/opencode.db`, `opencode export`"
 
     def mark(self, value: Any) -> str | None:
         """`messages` that each have an `info` and `parts`."""

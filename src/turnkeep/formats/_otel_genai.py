@@ -46,6 +46,7 @@ class OtelGenai(SessionFormat):
 
     name = NAME
     wire = "openai"
+    files = "spans with `gen_ai.input.messages`, or the messages alone"
 
     def mark(self, value: Any) -> str | None:
         """An attribute `gen_ai.input.messages`, or messages made of its parts."""

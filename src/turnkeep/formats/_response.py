@@ -18,6 +18,7 @@ class Response(SessionFormat):
 
     name = NAME
     wire = "openai"
+    files = "the answer of an API or SDK as JSON"
 
     def mark(self, value: Any) -> str | None:
         """See `answer_mark`."""

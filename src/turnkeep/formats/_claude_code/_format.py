@@ -42,6 +42,7 @@ class ClaudeCode:
     """
 
     name = NAME
+    files = "`$CLAUDE_CONFIG_DIR` (`~/.claude`): `projects/*/*.jsonl`"
 
     def open(self, value: Any) -> Envelope:
         """The lines of a session file as a list, or an export with `lines`."""

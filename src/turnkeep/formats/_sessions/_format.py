@@ -55,6 +55,9 @@ class SessionFormat(ABC):
     wire: ClassVar[str]
     """The format in which its messages are given."""
 
+    files: ClassVar[str]
+    """Where such files come from or lie, for people."""
+
     @abstractmethod
     def mark(self, value: Any) -> str | None:
         """What shows that *value* is such a file, in words; none where nothing does.
