@@ -81,6 +81,16 @@ def test_a_request_keeps_its_system_text_and_tools() -> None:
     assert convert(line, to="anthropic").value["system"] == "Be kind."
 
 
+def test_a_body_in_a_record_is_read() -> None:
+    """As logs of requests have it: no id, other things beside it."""
+    record = {"name": "first", "body": {"messages": CHAT}}
+
+    assert detect(record).format == "batch"
+    assert spoken(record) == ["user: hi"]
+    with pytest.raises(FormatError, match="lines of 2 requests"):
+        open_value([record, record])
+
+
 def test_an_answer_may_stand_before_its_request() -> None:
     asked = {"custom_id": "r", "body": {"messages": CHAT}}
     answered = {"custom_id": "r", "response": {"status_code": 200, "body": ANSWER}}

@@ -288,8 +288,11 @@ def test_what_is_left_out_is_said() -> None:
     assert main_line(lines) == ["u1", "a2"]
     assert FMT.open(lines).notes == (
         "calls without a result: 1; resumed, Claude Code would leave them out",
+        (
+            "attachments: 1, with 2 characters; the reminders that are sent for them "
+            "are not stored and not counted"
+        ),
         "left out: 1 line of bookkeeping",
-        "left out: 1 attachment (its reminder is not stored)",
         "left out: 1 message (on another branch)",
         "left out: 1 message of a side chain (a subagent's own)",
         "left out: 1 notice of a failed request",

@@ -34,11 +34,12 @@ class Batch(SessionFormat):
     files = "request and answer files of batches, preference tuning"
 
     def mark(self, value: Any) -> str | None:
-        """A `custom_id` with a request or an answer, or a `preferred_output`."""
+        """A `custom_id`, a `preferred_output`, or a `body` that stands alone."""
         records = value if isinstance(value, (list, tuple)) else [value]
         if not records or not all(map(_is_record, records[:20])):
             return None
-        key = "custom_id" if "custom_id" in records[0] else "preferred_output"
+        names = ("custom_id", "preferred_output", "body")
+        key = next(name for name in names if name in records[0])
         return f"a line with {key!r} @ {'$' if records[0] is value else '$[0]'}"
 
     def read(self, value: Any, notes: Notes) -> Session:
@@ -49,7 +50,7 @@ class Batch(SessionFormat):
             for nth, record in enumerate(records)
             for at in ["$" if record is value else f"$[{nth}]"]
         ]
-        ids = {str(record.get("custom_id")) for record, _ in named}
+        ids = {str(record.get("custom_id", path) or path) for record, path in named}
         if len(ids) != 1:
             reason = f"lines of {len(ids)} requests: open those of one of them"
             raise FormatError(reason, "$")
@@ -65,7 +66,7 @@ def _is_record(record: Any) -> bool:
     if "preferred_output" in record:
         return isinstance(record.get("input"), dict)
     if not isinstance(record.get("custom_id"), str):
-        return False
+        return isinstance(record.get("body"), dict) and "messages" not in record
     return any(key in record for key in (*_REQUESTS, *_ANSWERS))
 
 

@@ -206,6 +206,7 @@ class _Tree:
         """Say what is not on the main line, by its kind."""
         kept = set(main)
         start = self.summary if self.summary in kept else -1
+        attached: list[int] = []
         calls = {i for nth in main for i in _ids(self.lines[nth], "tool_use", "id")}
         for nth in main:
             calls.difference_update(_ids(self.lines[nth], "tool_result", "tool_use_id"))
@@ -222,7 +223,7 @@ class _Tree:
             elif not node.is_message:
                 kind = self.lines[nth]["type"]
                 if kind == "attachment":
-                    self.notes.left_out("attachment | its reminder is not stored")
+                    attached.append(len(str(self.lines[nth].get("attachment"))))
                 elif self.lines[nth].get("isApiErrorMessage") is True:
                     self.notes.left_out("notice of a failed request")
                 else:
@@ -233,6 +234,11 @@ class _Tree:
                 self.notes.left_out("message | before the compaction")
             else:
                 self.notes.left_out("message | on another branch")
+        if attached:
+            self.notes.say(
+                f"attachments: {len(attached)}, with {sum(attached):,} characters; the "
+                "reminders that are sent for them are not stored and not counted"
+            )
 
 
 def _preserved_uuids(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from turnkeep.errors import FormatError
@@ -18,7 +18,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def kind_of(value: dict[str, Any], key: str = "type") -> str:
+def kind_of(value: Mapping[str, Any], key: str = "type") -> str:
     """The text under *key*, by which readers tell what *value* is; else nothing."""
     found = value.get(key)
     return found if isinstance(found, str) else ""
