@@ -140,7 +140,7 @@ def test_the_last_answer_of_a_long_running_call_counts() -> None:
     assert spoken({"events": events})[-1] == "c1 = done"
     assert "1 interim answer" in notes_of({"events": events})
     assert spoken({"events": events[:3]})[-1] == "c1 = started"
-    assert "may be interim" in notes_of({"events": events[:3]})
+    assert "maybe interim: 1 ('c1')" in notes_of({"events": events[:3]})
 
 
 def test_what_only_the_framework_reads_is_left_out() -> None:

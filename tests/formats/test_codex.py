@@ -98,7 +98,7 @@ def test_codex_leaves_the_newest_calls_open() -> None:
     lines = [asks("go"), calls("c1"), calls("c2"), returns("c2")]
 
     assert spoken(lines)[-1] == "c2 = done"
-    assert "calls without a result: 1; resumed, Codex would" in notes_of(lines)
+    assert "calls without a result: 1 ('c1'); resumed, Codex" in notes_of(lines)
 
 
 def test_codex_replaces_everything_by_the_newest_compaction() -> None:

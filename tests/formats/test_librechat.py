@@ -50,7 +50,7 @@ def test_calls_in_a_row_are_parallel() -> None:
         "b = 2",
         "assistant: Done. f(c)",
     ]
-    assert "call 'c' has no result" in notes_of(session)
+    assert "calls without a result: 1" in notes_of(session)
 
 
 def test_takes_the_newest_branch_by_its_time() -> None:

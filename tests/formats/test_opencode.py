@@ -68,7 +68,8 @@ def test_opencode_answers_calls_that_were_given_up() -> None:
         "user: again",
         "assistant: f(c3)",
     ]
-    assert "call 'c3' has no result; resumed" in notes_of(session)
+    assert "without a result: 1 ('c3'); resumed, opencode" in notes_of(session)
+    assert "given up: 1 ('c1')" in notes_of(session)
 
 
 def test_opencode_takes_the_newest_finished_compaction() -> None:

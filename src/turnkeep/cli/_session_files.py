@@ -14,6 +14,7 @@ from turnkeep.errors import FormatError
 from turnkeep.formats._databases import read_stored, stored_sessions
 
 from ._files import Source, UsageError, read_one
+from ._json import dumps
 
 _HEADER = 1_000_000
 """Bytes that a rollout's first line may have: the instructions stand in it."""
@@ -26,18 +27,21 @@ class Found:
     program: str
     """The name of its format."""
     path: Path
-    project: str
-    """Where its program keeps it apart from others: a folder, most often."""
     title: str
     updated: datetime
-    size: int
-    """Bytes of the file; in a database, of the session's messages."""
+    folder: str | None = None
+    """What its program keeps it apart by; none where only the file says it."""
     id: str | None = None
     """Its id in a database; none where the file is the session."""
     is_subagent: bool = False
 
+    @property
+    def project(self) -> str:
+        """The folder that it is about, as far as its program tells."""
+        return _codex_project(self.path) if self.folder is None else self.folder
+
     def read(self) -> Source:
-        """The session itself.
+        """The session itself, with its size.
 
         Raises:
             UsageError: It cannot be read any more.
@@ -46,7 +50,7 @@ class Found:
         if self.id is None:
             return read_one(str(self.path))
         value = read_stored(self.path, self.id)
-        return Source(self.title or self.id, value, self.size)
+        return Source(self.title or self.id, value, len(dumps(value)))
 
 
 def find_sessions(*, subagents: bool = False) -> list[Found]:
@@ -102,7 +106,7 @@ def _codex() -> Iterator[Found]:
         ("archived_sessions", "rollout-*.jsonl"),
     ):
         for path in _files(home / folder, pattern):
-            yield from _file("codex", path, _codex_project(path))
+            yield from _file("codex", path, None)
 
 
 def _codex_project(path: Path) -> str:
@@ -136,10 +140,9 @@ def _opencode() -> Iterator[Found]:
         yield Found(
             "opencode",
             path,
-            one.folder,
             one.title,
             updated,
-            one.size,
+            one.folder,
             one.id,
             is_subagent=one.parent is not None,
         )
@@ -153,7 +156,7 @@ def _files(folder: Path, pattern: str) -> list[Path]:
 
 
 def _file(
-    program: str, path: Path, project: str, *, subagent: bool = False
+    program: str, path: Path, folder: str | None, *, subagent: bool = False
 ) -> Iterator[Found]:
     try:
         about = path.stat()
@@ -164,9 +167,8 @@ def _file(
         yield Found(
             program,
             path,
-            project,
             path.name,
             updated,
-            about.st_size,
+            folder,
             is_subagent=subagent,
         )

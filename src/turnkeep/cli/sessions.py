@@ -107,6 +107,8 @@ class Listed:
     found: Found
     number: int | None
     """What `@` takes; none for a subagent's."""
+    size: int | None = None
+    """Bytes of the file; in a database, of the session alone."""
     tokens: int | None = None
     messages: int | None = None
     exact: bool = False
@@ -119,15 +121,19 @@ class Listed:
     @classmethod
     def of(cls, found: Found, number: int | None, model: str | None) -> Listed:
         """Read and count a session; where that fails, say why."""
+        source = None
         try:
-            request = opened(found.read(), None, model)
+            source = found.read()
+            request = opened(source, None, model)
             survey = request.survey()
         except TurnkeepError as error:
-            return cls(found, number, error=str(error))
+            size = None if source is None else source.size
+            return cls(found, number, size, error=str(error))
         asked = [e.text for e in survey.entries if e.role == Role.USER and e.text]
         return cls(
             found,
             number,
+            source.size,
             survey.total,
             len(survey.entries),
             survey.counter.exact,
@@ -146,7 +152,7 @@ class Listed:
             "project": found.project,
             "title": found.title,
             "updated": found.updated.isoformat(),
-            "bytes": found.size,
+            "bytes": self.size,
             "messages": self.messages,
             "tokens": self.tokens,
             "exact": self.exact,
@@ -178,7 +184,7 @@ def _lines(
         tokens = "-" if one.tokens is None else f"{one.tokens:,}"
         head = (
             f"{number:>4} {age(one.found.updated, today):>14} "
-            f"{one.found.program:<11} {_size(one.found.size):>8} {tokens:>9}  "
+            f"{one.found.program:<11} {_size(one.size):>8} {tokens:>9}  "
         )
         said = one.error or one.question or one.found.title
         place = fit_text(_tail(one.found.project), 24, glyphs)
@@ -194,12 +200,14 @@ def _tail(project: str) -> str:
     return re.split(r"[/\\]", project.rstrip("/\\"))[-1]
 
 
-def _size(size: int) -> str:
+def _size(size: int | None) -> str:
     """Bytes as people read them.
 
     >>> _size(512), _size(20_480), _size(3_145_728)
     ('512 B', '20.5 kB', '3.1 MB')
     """
+    if size is None:
+        return "-"
     if size < 1_000:
         return f"{size} B"
     if size < 1_000_000:

@@ -8,7 +8,7 @@ import attrs
 from turnkeep.errors import FormatError
 
 from ._sessions._format import Session, SessionFormat
-from ._sessions._notes import Notes
+from ._sessions._notes import Notes, counted_ids
 from ._sessions._values import kind_of
 from ._shape import as_array, as_object, json_type, wrong
 
@@ -175,6 +175,7 @@ def _contents(events: Sequence[_Event], notes: Notes) -> Iterator[dict[str, Any]
     latest = _latest(events)
     running: set[str] = set()
     asking: set[str] = set()
+    interim: list[str] = []
     for event in events:
         if event.partial:
             notes.left_out("event | a part of one that follows")
@@ -205,10 +206,14 @@ def _contents(events: Sequence[_Event], notes: Notes) -> Iterator[dict[str, Any]
                     notes.left_out("interim answer | the last one counts")
                     continue
                 if event.author != "user":
-                    notes.say(f"call {call_id!r} runs long: its answer may be interim")
+                    interim.append(call_id)
             kept.append(part)
         if kept:
             yield {**content, "parts": kept}
+    if interim:
+        notes.say(
+            f"answers of long-running calls, maybe interim: {counted_ids(interim)}"
+        )
 
 
 def _latest(events: Sequence[_Event]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from turnkeep.errors import FormatError
 
 from ._sessions._format import Session, SessionFormat
-from ._sessions._notes import Notes
+from ._sessions._notes import Notes, counted_ids
 from ._sessions._values import kind_of
 from ._shape import as_array, as_object, as_text, json_type
 
@@ -291,21 +291,27 @@ def _answered(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, A
     while newest and kind_of(items[newest - 1]) in {*_ANSWERS, *_OUTPUTS}:
         newest -= 1
     made: list[dict[str, Any]] = []
-    open_calls = 0
+    waiting: list[str] = []
+    given_up: list[str] = []
     for nth, item in enumerate(items):
         made.append(item)
         kind, call_id = kind_of(item), item.get("call_id")
         if kind not in _ANSWERS or not isinstance(call_id, str) or call_id in done:
             continue
         if nth >= newest:
-            open_calls += 1
+            waiting.append(call_id)
         else:
             answer = _ANSWERS[kind]
             made.append({"type": answer, "call_id": call_id, "output": _ABORTED})
-            notes.say(f"call {call_id!r} was given up: its answer is {_ABORTED!r}")
-    if open_calls:
+            given_up.append(call_id)
+    if given_up:
         notes.say(
-            f"calls without a result: {open_calls}; resumed, Codex would answer "
-            f"{_ABORTED!r}"
+            f"calls that were given up: {counted_ids(given_up)}; as Codex does, they "
+            f"are answered {_ABORTED!r}"
+        )
+    if waiting:
+        notes.say(
+            f"calls without a result: {counted_ids(waiting)}; resumed, Codex would "
+            f"answer {_ABORTED!r}"
         )
     return made

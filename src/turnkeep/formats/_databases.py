@@ -28,8 +28,6 @@ class Stored:
     """The session that a subagent works for."""
     updated: float
     """When it was last written, in seconds since 1970."""
-    size: int
-    """Characters of JSON that its messages take."""
 
 
 def stored_sessions(path: Path) -> list[Stored]:
@@ -40,8 +38,8 @@ def stored_sessions(path: Path) -> list[Stored]:
     """
     with _opened(path) as (database, program):
         found = [
-            Stored(str(i), str(title or ""), str(folder or ""), parent, *figures)
-            for i, title, folder, parent, *figures in database.execute(_LISTS[program])
+            Stored(str(i), str(title or ""), str(folder or ""), parent, updated)
+            for i, title, folder, parent, updated in database.execute(_LISTS[program])
         ]
     return sorted(found, key=lambda session: (-session.updated, session.id))
 
@@ -58,12 +56,10 @@ def read_stored(path: Path, session_id: str) -> Any:
 
 
 _LISTS: Final = {
-    "opencode": "SELECT s.id, s.title, s.directory, s.parent_id, "
-    "s.time_updated / 1000.0, "
-    "coalesce((SELECT sum(length(p.data)) FROM part p WHERE p.session_id = s.id), 0) "
-    "FROM session s",
+    "opencode": "SELECT id, title, directory, parent_id, time_updated / 1000.0 "
+    "FROM session",
     "goose": "SELECT s.id, s.name, s.working_dir, NULL, "
-    "coalesce(max(m.created_timestamp), 0), coalesce(sum(length(m.content_json)), 0) "
+    "coalesce(max(m.created_timestamp), 0) "
     "FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id",
 }
 

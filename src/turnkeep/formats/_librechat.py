@@ -65,6 +65,7 @@ class LibreChat(SessionFormat):
             note_branches(list(by_id), taken, notes)
             for node in taken:
                 talk.take(*by_id[node])
+        talk.end()
         options = value.get("options")
         model = options.get("model") if isinstance(options, dict) else None
         model = talk.model or model
@@ -96,6 +97,8 @@ class _Talk:
         self.notes = notes
         self.chat = ChatTalk()
         self.model: str | None = None
+        self._open = 0
+        """Calls without a result."""
 
     def take(self, message: dict[str, Any], path: str) -> None:
         content = message.get("content")
@@ -117,6 +120,10 @@ class _Talk:
             if not parts and text:
                 self.chat.says([text_part(text)])
 
+    def end(self) -> None:
+        if self._open:
+            self.notes.say(f"calls without a result: {self._open}")
+
     def _answered(self, parts: list[tuple[dict[str, Any], str]]) -> None:
         for is_call, run in groupby(parts, lambda part: _is_call(part[0])):
             if is_call:
@@ -134,7 +141,7 @@ class _Talk:
             done.append((self.chat.call(call.get("id"), name, given), call))
         for call_id, call in done:
             if call.get("output") is None:
-                self.notes.say(f"call {call_id!r} has no result")
+                self._open += 1
             else:
                 self.chat.result(call_id, text_of(call["output"]))
 

@@ -9,7 +9,7 @@ from turnkeep.errors import FormatError
 
 from ._sessions._claude_talk import ClaudeTalk, image_block, text_block
 from ._sessions._format import Session, SessionFormat
-from ._sessions._notes import Notes
+from ._sessions._notes import Notes, counted_ids
 from ._sessions._values import kind_of, objects, text_of
 from ._shape import as_object, json_type
 
@@ -68,7 +68,7 @@ class Opencode(SessionFormat):
         context = _context(messages, notes)
         for nth, message in enumerate(context):
             talk.take(message, is_last=nth == len(context) - 1)
-        talk.chat.flush()
+        talk.end()
         return Session(talk.chat.entries, model=talk.model[1])
 
 
@@ -142,6 +142,8 @@ class _Talk:
         self.notes = notes
         self.model = model
         self.chat = ClaudeTalk()
+        self._waiting: list[str] = []
+        self._given_up: list[str] = []
 
     def take(self, message: _Said, *, is_last: bool) -> None:
         if message.role == "user":
@@ -232,15 +234,23 @@ class _Talk:
         elif status == "error":
             self.chat.result(call_id, text_of(state.get("error")), is_error=True)
         elif is_last:
-            self.notes.say(
-                f"call {call_id!r} has no result; resumed, opencode would answer "
-                f"{_INTERRUPTED!r}"
-            )
+            self._waiting.append(call_id)
         else:
-            self.notes.say(
-                f"call {call_id!r} was given up: its answer is {_INTERRUPTED!r}"
-            )
+            self._given_up.append(call_id)
             self.chat.result(call_id, _INTERRUPTED, is_error=True)
+
+    def end(self) -> None:
+        self.chat.flush()
+        if self._given_up:
+            self.notes.say(
+                f"calls that were given up: {counted_ids(self._given_up)}; as opencode "
+                f"does, they are answered {_INTERRUPTED!r}"
+            )
+        if self._waiting:
+            self.notes.say(
+                f"calls without a result: {counted_ids(self._waiting)}; resumed, "
+                f"opencode would answer {_INTERRUPTED!r}"
+            )
 
     def _output(self, state: dict[str, Any], path: str) -> Any:
         text = text_of(state.get("output"))

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+_NAMED = 3
+"""Ids that a note names; of more it only says how many."""
+
 
 class Notes:
     """What a reader left out, by what it was, and what it had to settle."""
@@ -36,6 +41,18 @@ class Notes:
         """
         counted = (_line(what, number) for what, number in self._left_out.items())
         return (*self._said, *counted)
+
+
+def counted_ids(ids: Sequence[str]) -> str:
+    """How many *ids* there are, and the first of them.
+
+    >>> counted_ids(["a"]), counted_ids(["a", "b", "c", "d"])
+    ("1 ('a')", "4 ('a', 'b', 'c', ...)")
+    """
+    named = [repr(one[:80]) for one in ids[:_NAMED]]
+    if len(ids) > _NAMED:
+        named.append("...")
+    return f"{len(ids):,} ({', '.join(named)})"
 
 
 def _line(what: str, number: int) -> str:
