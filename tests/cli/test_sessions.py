@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.running import process, run
 from tests.paths import DATA
+from turnkeep.cli._session_files import find_sessions
 
 FILES = DATA / "sessions"
 
@@ -268,3 +269,36 @@ def test_a_database_is_read_by_its_path(home: Path) -> None:
 
     assert result.exit_code == 0
     assert "opencode.db:1" in result.stdout
+
+
+def test_a_database_of_nobody_is_not_there(home: Path) -> None:
+    path = home / ".local" / "share" / "opencode" / "opencode.db"
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 500)
+
+    assert {one["program"] for one in listed(home)} == {
+        "claude-code",
+        "codex",
+        "gemini-cli",
+    }
+
+
+def test_empty_files_are_not_there(home: Path) -> None:
+    (home / ".codex" / "sessions" / "rollout-9.jsonl").touch()
+
+    assert len(listed(home)) == 6
+
+
+def test_files_that_go_while_they_are_listed_are_not_there(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_args: object, **_options: object) -> None:
+        raise OSError
+
+    monkeypatch.setenv("HOME", str(home))
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "glob", gone)
+        assert [one.program for one in find_sessions()] == ["opencode"]
+    (home / ".codex" / "sessions" / "rollout-9.jsonl").symlink_to("nowhere")
+    assert len(find_sessions()) == 6

@@ -10,7 +10,7 @@ import pytest
 from tests.formats.test_sessions import FILES, notes_of, spoken
 from turnkeep import convert, count, fit
 from turnkeep.errors import FormatError
-from turnkeep.formats import detect, open_value, read
+from turnkeep.formats import detect, get_format, open_value, read
 
 CHAT = [{"role": "user", "content": "hi"}]
 ANSWER: dict[str, Any] = {
@@ -166,3 +166,28 @@ def test_the_first_of_several_choices_counts() -> None:
     assert spoken(answer) == ["assistant: yo"]
     assert open_value(answer)[1].model == "gpt-4o"
     assert "1 choice (the first one counts)" in notes_of(answer)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"object": "chat.completion.chunk", "choices": [{"message": {}}]},
+        {"choices": [{"delta": {}}]},
+        {"choices": []},
+        {"type": "message", "role": "assistant", "content": "text", "stop_reason": ""},
+        {"preferred_output": []},
+        {"custom_id": 7, "body": 7},
+    ],
+)
+def test_is_not_what_has_none_of_its_marks(value: Any) -> None:
+    scores = {get_format(name).matches(value).score for name in ("batch", "response")}
+
+    assert scores == {0}
+
+
+def test_a_result_without_an_answer_is_said() -> None:
+    failed = {"custom_id": "r", "response": {"status_code": 500, "body": {}}}
+
+    assert spoken(failed) == []
+    assert "there is no answer: 500" in notes_of(failed)
+    assert "nothing is said why" in notes_of({"custom_id": "r", "response": None})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.formats.test_sessions import notes_of, spoken
 from turnkeep.errors import FormatError
-from turnkeep.formats import detect, open_value
+from turnkeep.formats import detect, get_format, open_value
 
 
 def said(role: str, *parts: Any, **more: Any) -> dict[str, Any]:
@@ -145,3 +145,12 @@ def test_refuses_an_unknown_role() -> None:
         open_value(conversation(said("robot", "a")))
 
     assert caught.value.path == "$.mapping.n1.message.author.role"
+
+
+def test_an_empty_mapping_and_empty_profiles_say_nothing() -> None:
+    empty = {"content_type": "user_editable_context", "user_profile": None}
+    chat = conversation(said("user", content=empty), said("assistant", ""))
+
+    assert spoken({"mapping": {}, "current_node": None}) == []
+    assert spoken(chat) == []
+    assert get_format("chatgpt").matches({"mapping": {"a": 1}}).score == 0

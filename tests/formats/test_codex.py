@@ -191,3 +191,26 @@ def test_codex_keeps_the_memory_of_its_server_and_unknown_items() -> None:
     kinds = [entry["type"] for entry in open_value(lines)[1].entries]
 
     assert kinds == ["compaction", "unheard_of", "message"]
+
+
+@pytest.mark.parametrize("turns", [None, True, -1, "1"])
+def test_codex_refuses_a_number_of_turns_that_is_none(turns: object) -> None:
+    back = event(type="thread_rolled_back", num_turns=turns)
+
+    with pytest.raises(FormatError, match="must be a number of turns") as caught:
+        open_value([asks("a"), back])
+
+    assert caught.value.path == "$[1].payload.num_turns"
+
+
+def test_codex_skips_lines_that_it_does_not_know() -> None:
+    lines = [asks("a"), {"timestamp": WHEN, "type": "session_meta", "payload": None}]
+
+    assert spoken(lines) == ["user: a"]
+    assert "1 line of bookkeeping" in notes_of(lines)
+
+
+def test_codex_names_a_few_of_many_calls() -> None:
+    lines = [asks("a"), *(calls(f"c{nth}") for nth in range(5)), asks("b")]
+
+    assert "given up: 5 ('c0', 'c1', 'c2', ...)" in notes_of(lines)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.formats.test_sessions import notes_of, spoken
+from turnkeep.formats import open_value
 
 WHEN = "2026-01-02T03:04:05Z"
 HEAD = {"sessionId": "s", "projectHash": "h"}
@@ -114,3 +115,44 @@ def test_gemini_cli_takes_results_that_are_text() -> None:
     lines = [HEAD, entry("b", "gemini", "", toolCalls=[call])]
 
     assert spoken(lines)[-1] == "c1 = fine"
+
+
+def test_gemini_cli_content_in_every_shape() -> None:
+    """A text, a part, a list of either, nothing; entries of no type that we know."""
+    lines = [
+        HEAD,
+        entry("a", "user", {"text": "part"}),
+        entry("b", "gemini", ["text", {"text": "part"}]),
+        entry("c", "user", None),
+        entry("d", "unheard", "x"),
+        {"type": "user", "content": "no id"},
+    ]
+
+    assert spoken(lines) == ["user: part", "assistant: text part", "user: no id"]
+    assert "1 entry of an unknown type" in notes_of(lines)
+
+
+def test_gemini_cli_is_known_by_a_rewind_without_its_header() -> None:
+    assert spoken([{"$rewindTo": "x"}, entry("a", "user", "a")]) == ["user: a"]
+
+
+def test_gemini_cli_keeps_what_a_user_adds_to_results() -> None:
+    """One of two results in the entry, the other one at its call only."""
+    lines = [
+        HEAD,
+        entry("b", "gemini", "", toolCalls=[tool("c1", "c1"), tool("c2", "c2")]),
+        entry("c", "user", [*answered("c1"), {"text": "and?"}]),
+    ]
+
+    assert spoken(lines)[1:] == ["c1 = c1", "c2 = c2", "user: and?"]
+
+
+def test_gemini_cli_skips_parts_of_a_result_that_are_none() -> None:
+    call = tool("c1")
+    call["result"] = [7, *answered("c1"), {"text": "more"}, *answered("c2")]
+
+    (_, content) = open_value([HEAD, entry("b", "gemini", "x", toolCalls=[call])])[
+        1
+    ].entries
+
+    assert content["parts"] == [*answered("c1"), {"text": "more"}]

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.formats.test_sessions import notes_of, spoken
-from turnkeep.formats import open_value
+from turnkeep.errors import FormatError
+from turnkeep.formats import get_format, open_value
 
 GOOSE = {"working_dir": "/x"}
 
@@ -91,3 +94,27 @@ def test_goose_exports_and_pictures() -> None:
 
     assert spoken(export) == ["user: <image>"]
     assert open_value(export)[1].model == "claude-x"
+
+
+def test_goose_is_known_by_its_parts_where_the_header_is_missing() -> None:
+    assert spoken([line("assistant", request("c1"))]) == ["assistant: f(c1)"]
+    assert get_format("goose").matches([{"role": "user", "content": "a"}]).score == 0
+    assert get_format("goose").matches({"conversation": []}).score == 0
+
+
+def test_goose_refuses_an_unknown_role() -> None:
+    with pytest.raises(FormatError, match="unknown role 'robot'") as caught:
+        open_value([GOOSE, line("robot")])
+
+    assert caught.value.path == "$[1].role"
+
+
+def test_goose_says_that_a_call_is_open_and_reads_empty_content() -> None:
+    lines = [
+        GOOSE,
+        line("user", text("")),
+        line("assistant", request("c1"), {"type": "redactedThinking", "data": "x"}),
+    ]
+
+    assert spoken(lines) == ["assistant: f(c1) <thinking>"]
+    assert "calls without a result: 1" in notes_of(lines)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.formats.test_sessions import notes_of, spoken
+from turnkeep.errors import FormatError
 from turnkeep.formats import open_value
 
 MODEL = {"providerID": "anthropic", "modelID": "claude-x"}
@@ -159,3 +160,27 @@ def test_opencode_parts_a_message_by_its_steps() -> None:
     session = opencode(model(1, step, run("c1", **DONE), step, text("x"), step))
 
     assert spoken(session) == ["assistant: f(c1)", "c1 = ok", "assistant: x"]
+
+
+def test_opencode_without_messages_is_an_empty_session() -> None:
+    assert spoken(opencode()) == []
+
+
+def test_opencode_refuses_an_unknown_role() -> None:
+    message = {"info": {"id": "m", "role": "robot"}, "parts": []}
+
+    with pytest.raises(FormatError, match="unknown role 'robot'") as caught:
+        open_value(opencode(message))
+
+    assert caught.value.path == "$.messages[0].info.role"
+
+
+def test_opencode_leaves_out_what_is_empty() -> None:
+    session = opencode(
+        user(1, text("")),
+        model(2, text(""), {"type": "reasoning", "text": ""}, {"type": "unheard"}),
+        model(3, {"type": "reasoning", "text": ""}, modelID="other"),
+    )
+
+    assert spoken(session) == []
+    assert "1 part of type unheard" in notes_of(session)

@@ -10,7 +10,7 @@ import pytest
 from tests.formats.test_sessions import notes_of, spoken
 from turnkeep import fit
 from turnkeep.errors import FormatError
-from turnkeep.formats import detect, open_value
+from turnkeep.formats import detect, get_format, open_value
 
 KEY = "gen_ai.input.messages"
 
@@ -133,3 +133,32 @@ def test_refuses_an_unknown_role() -> None:
         open_value([said("robot", text("a"))])
     with pytest.raises(FormatError, match="expected a span"):
         open_value({"attributes": {}}, "otel-genai")
+
+
+def test_reasoning_in_pieces_is_one_thought() -> None:
+    thoughts = [{"type": "reasoning", "content": what} for what in ("a", "b")]
+
+    (entry, _) = open_value([said("assistant", *thoughts), said("user", text("c"))])[
+        1
+    ].entries
+
+    assert entry["reasoning_content"] == "a\nb"
+
+
+def test_an_answer_without_an_id_belongs_to_the_oldest_open_call() -> None:
+    answer = {"type": "tool_call_response", "response": "d"}
+
+    assert spoken([said("assistant", CALL), said("tool", answer)])[-1] == "c1 = d"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"attributes": 7},
+        {"attributes": {"a": 1}},
+        [7],
+        [{"role": "user", "parts": [7, {"type": "text", "text": "not this"}]}],
+    ],
+)
+def test_is_not_what_has_none_of_its_marks(value: Any) -> None:
+    assert get_format("otel-genai").matches(value).score == 0

@@ -17,6 +17,7 @@ from turnkeep import check, convert, count, fit
 from turnkeep.conversation import Conversation
 from turnkeep.errors import FormatError
 from turnkeep.formats import decode_entries, detect, get_format, open_value, read
+from turnkeep.formats._databases import read_stored
 from turnkeep.formats._registry import SESSIONS
 from turnkeep.model import Message, same
 
@@ -381,3 +382,48 @@ def test_a_damaged_database_is_one_error(tmp_path: Path) -> None:
 
     with pytest.raises(FormatError, match="cannot be read"):
         read(path)
+
+
+def test_one_session_of_a_database_is_asked_for_by_its_id(tmp_path: Path) -> None:
+    for name, there in (("opencode", "ses_0a1"), ("goose-sessions", "20261003_1")):
+        path = database(tmp_path, name)
+
+        assert spoken(read_stored(path, there))
+        with pytest.raises(FormatError, match="no session 'nobody'"):
+            read_stored(path, "nobody")
+
+
+def test_rows_that_hold_nothing_are_skipped(tmp_path: Path) -> None:
+    """A message of no bytes, and one without metadata."""
+    nothing = database(tmp_path, "opencode", "UPDATE message SET data=''")
+    plain = database(tmp_path, "goose-sessions", "UPDATE messages SET metadata_json=''")
+
+    assert spoken(read_stored(nothing, "ses_0a1")) == []
+    assert len(spoken(read_stored(plain, "20261003_1"))) > 3
+
+
+def test_a_database_that_cannot_be_followed_is_read_as_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that is read-only, SQLite cannot follow another program's log."""
+    path = database(tmp_path, "opencode")
+    connect = sqlite3.connect
+    asked: list[str] = []
+
+    class Unreadable:
+        def execute(self, _statement: str) -> None:
+            raise sqlite3.OperationalError
+
+        def close(self) -> None:
+            """Nothing was opened."""
+
+    def refusing(address: str, **options: Any) -> Any:
+        asked.append(address)
+        if "immutable" not in address:
+            return Unreadable()
+        return connect(address, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", refusing)
+
+    assert spoken(read_stored(path, "ses_0a1"))
+    assert ["immutable" in address for address in asked] == [False, True]
