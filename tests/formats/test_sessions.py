@@ -19,7 +19,7 @@ from turnkeep.errors import FormatError
 from turnkeep.formats import decode_entries, detect, get_format, open_value, read
 from turnkeep.formats._databases import read_stored
 from turnkeep.formats._registry import SESSIONS
-from turnkeep.model import Message, same
+from turnkeep.model import Message, Text, ToolCall, ToolResult, same
 
 FILES = DATA / "sessions"
 
@@ -161,16 +161,16 @@ def told(messages: list[Message]) -> list[str]:
     for message in messages:
         said: list[str] = []
         for block in message.content:
-            match type(block).__name__:
-                case "ToolResult":
+            match block:
+                case ToolResult():
                     sign = "!" if block.is_error else "="
                     lines.append(f"{block.tool_call_id} {sign} {block.text}")
-                case "Text":
+                case Text():
                     said.append(block.text)
-                case "ToolCall":
+                case ToolCall():
                     said.append(f"{block.name}({block.id})")
-                case kind:
-                    said.append(f"<{kind.lower()}>")
+                case _:
+                    said.append(f"<{type(block).__name__.lower()}>")
         if said:
             role = "assistant" if message.role == "tool_call" else message.role.value
             lines.append(f"{role}: {' '.join(said)}")
@@ -258,8 +258,11 @@ def test_refuses_what_is_none(name: str, value: Any) -> None:
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path of every value inside *value*."""
     found = [path] if path else []
-    inner = value.items() if isinstance(value, dict) else ()
-    inner = enumerate(value) if isinstance(value, list) else inner
+    inner: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
     for key, below in inner:
         found += places(below, (*path, key))
     return found
