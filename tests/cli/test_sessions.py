@@ -302,3 +302,17 @@ def test_files_that_go_while_they_are_listed_are_not_there(
         assert [one.program for one in find_sessions()] == ["opencode"]
     (home / ".codex" / "sessions" / "rollout-9.jsonl").symlink_to("nowhere")
     assert len(find_sessions()) == 6
+
+
+def test_a_command_for_one_says_how_to_pick_it(home: Path, tmp_path: Path) -> None:
+    database = home / ".local" / "share" / "opencode" / "opencode.db"
+    export = tmp_path / "conversations.json"
+    one = json.loads((FILES / "chatgpt-conversations.json").read_text())
+    export.write_text(json.dumps(one * 2))
+
+    of_database = run("show", database, env=env(home))
+    of_export = run("show", export, env=env(home))
+
+    assert (of_database.exit_code, of_export.exit_code) == (2, 2)
+    assert "`turnkeep sessions` gives those of opencode a number" in of_database.stderr
+    assert "jq '.[0]'" in of_export.stderr

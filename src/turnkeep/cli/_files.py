@@ -131,11 +131,32 @@ def read_one(path: str) -> Source:
     sources = read(path)
     if len(sources) == 1:
         return sources[0]
-    reason = (
-        f"the file holds {len(sources)} conversations, one a line; this takes one. "
+    raise UsageError(_pick(len(sources), path), path)
+
+
+def _pick(number: int, path: str) -> str:
+    """How one of *number* conversations in a file is taken."""
+    if _is_database(path):
+        return (
+            f"the database holds {number} sessions; this takes one. "
+            "`turnkeep sessions` gives those of opencode a number: turnkeep ... @1"
+        )
+    if path.endswith(".json"):
+        return (
+            f"the file holds {number} conversations; this takes one. Pick it, for "
+            f"example: jq '.[0]' {path} | turnkeep ... -"
+        )
+    return (
+        f"the file holds {number} conversations, one a line; this takes one. "
         f"Pick a line, for example: sed -n 1p {path} | turnkeep ... -"
     )
-    raise UsageError(reason, path)
+
+
+def _is_database(path: str) -> bool:
+    if path == STDIO:
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
 
 
 def _head(data: bytes) -> str:
