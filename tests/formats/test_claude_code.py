@@ -652,3 +652,34 @@ def test_long_sessions_take_linear_time() -> None:
 
     assert len(FMT.open(lines).entries) == 20_000
     assert FMT.decode(lines[5])[0].content == (Text("2026-01-02 00:00:05+00:00"),)
+
+
+def test_a_preserved_segment_without_its_chain_is_its_two_ends() -> None:
+    """Where the links between them were lost."""
+    ends = {"headUuid": "u1", "tailUuid": "u3"}
+    lines = [
+        line("u1", None),
+        line("u2", "u1"),
+        line("u3", None),
+        boundary("b", preservedSegment=ends),
+        line("s", "b", isCompactSummary=True),
+        boundary("c", preservedSegment=7),
+    ]
+
+    assert main_line(lines) == ["s", "u1", "u3"]
+    assert main_line([*lines, line("t", "c", isCompactSummary=True)]) == ["t"]
+
+
+def test_a_preserved_segment_passes_lines_without_an_id() -> None:
+    bare = {key: v for key, v in line("x", "u1").items() if key != "uuid"}
+    tail = {key: v for key, v in line("u3", None).items() if key != "parentUuid"}
+    ends = {"headUuid": "u1", "tailUuid": "u3"}
+    lines = [
+        line("u1", None),
+        bare,
+        tail,
+        boundary("b", preservedSegment=ends),
+        line("s", "b", isCompactSummary=True),
+    ]
+
+    assert main_line(lines) == ["s", "u1", "u3"]

@@ -430,3 +430,71 @@ def test_a_database_that_cannot_be_followed_is_read_as_it_lies(
 
     assert spoken(read_stored(path, "ses_0a1"))
     assert ["immutable" in address for address in asked] == [False, True]
+
+
+def last_said(name: str, value: Any) -> str:
+    """The last line of what *value* says, or nothing."""
+    return (spoken(value, name) or [""])[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("batch", {"input": {"messages": []}, "preferred_output": []}, ""),
+        ("otel-genai", {"attributes": {"gen_ai.input.messages": []}}, ""),
+        (
+            "otel-genai",
+            {"attributes": [{"key": "gen_ai.input.messages", "value": "[]"}]},
+            "",
+        ),
+        ("chatgpt", {"mapping": {"a": {"message": None, "parent": "a"}}}, ""),
+        (
+            "claude-ai",
+            {"chat_messages": [{"sender": "human", "parent_message_uuid": "x"}]},
+            "",
+        ),
+        (
+            "claude-ai",
+            {
+                "chat_messages": [
+                    {
+                        "sender": "assistant",
+                        "content": [
+                            {"type": "tool_use", "id": "a", "name": "f"},
+                            {"type": "tool_result", "tool_use_id": "a", "content": "x"},
+                        ],
+                    }
+                ]
+            },
+            "a = x",
+        ),
+        (
+            "gemini-cli",
+            [{"id": "a", "type": "gemini", "toolCalls": [{"name": "f", "args": {}}]}],
+            "assistant: f(None)",
+        ),
+        ("gemini-cli", [{"id": "a", "type": "gemini"}], ""),
+        (
+            "librechat",
+            {"messages": [{"content": [{"type": "text", "text": ""}]}]},
+            "",
+        ),
+        ("opencode", {"info": {}, "messages": []}, ""),
+        ("adk", {"events": [{"author": "user"}]}, ""),
+    ],
+)
+def test_what_is_empty_or_bare_is_no_error(name: str, value: Any, said: str) -> None:
+    assert last_said(name, value) == said
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("value", [None, 7, "x", [1], [{}], {"messages": [1]}, {}])
+def test_nothing_is_taken_for_a_session_without_a_mark(name: str, value: Any) -> None:
+    assert get_format(name).matches(value).score == 0
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize("value", [None, 7, "x"])
+def test_a_scalar_is_no_session(name: str, value: Any) -> None:
+    with pytest.raises(FormatError):
+        get_format(name).open(value)
