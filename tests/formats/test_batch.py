@@ -191,3 +191,7 @@ def test_a_result_without_an_answer_is_said() -> None:
     assert spoken(failed) == []
     assert "there is no answer: 500" in notes_of(failed)
     assert "nothing is said why" in notes_of({"custom_id": "r", "response": None})
+
+
+def test_notes_of_what_is_wrapped_are_told() -> None:
+    assert "what was asked is not in it" in notes_of({"name": "x", "body": ANSWER})

@@ -154,3 +154,10 @@ def test_an_empty_mapping_and_empty_profiles_say_nothing() -> None:
     assert spoken({"mapping": {}, "current_node": None}) == []
     assert spoken(chat) == []
     assert get_format("chatgpt").matches({"mapping": {"a": 1}}).score == 0
+
+
+def test_system_nodes_and_outputs_without_a_text_say_nothing() -> None:
+    nothing = {"content_type": "execution_output", "text": ""}
+    chat = conversation(said("system", ""), said("user", content=nothing))
+
+    assert spoken(chat) == []

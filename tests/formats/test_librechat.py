@@ -8,7 +8,7 @@ import pytest
 
 from tests.formats.test_sessions import notes_of, spoken
 from turnkeep.errors import FormatError
-from turnkeep.formats import open_value
+from turnkeep.formats import get_format, open_value
 
 
 def said(message_id: str, parent: str | None, *parts: Any, **more: Any) -> Any:
@@ -101,3 +101,9 @@ def test_refuses_parts_of_a_wrong_type(part: Any, path: str) -> None:
         open_value(chat(said("a", None, part)))
 
     assert caught.value.path == f"$.messages[0].content[0]{path}"
+
+
+def test_messages_without_an_id_are_no_mark() -> None:
+    value = {"conversationId": "c", "messages": [{"text": "a"}], "messagesTree": 7}
+
+    assert get_format("librechat").matches(value).score == 0

@@ -11,7 +11,7 @@ import pytest
 
 from tests.formats.test_sessions import notes_of, spoken
 from turnkeep.errors import FormatError
-from turnkeep.formats import open_value
+from turnkeep.formats import get_format, open_value
 
 MODEL = {"providerID": "anthropic", "modelID": "claude-x"}
 
@@ -184,3 +184,9 @@ def test_opencode_leaves_out_what_is_empty() -> None:
 
     assert spoken(session) == []
     assert "1 part of type unheard" in notes_of(session)
+
+
+def test_opencode_is_known_by_the_first_message_that_has_its_keys() -> None:
+    value = {"info": {}, "messages": [{}, user(1, text("a"))]}
+
+    assert "messages[1]" in get_format("opencode").matches(value).reason

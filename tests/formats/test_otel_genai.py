@@ -162,3 +162,12 @@ def test_an_answer_without_an_id_belongs_to_the_oldest_open_call() -> None:
 )
 def test_is_not_what_has_none_of_its_marks(value: Any) -> None:
     assert get_format("otel-genai").matches(value).score == 0
+
+
+def test_spans_without_a_time_count_in_their_order() -> None:
+    spans = [
+        {"attributes": {KEY: TALK[:1]}},
+        {"attributes": {KEY: TALK}, "startTime": None},
+    ]
+
+    assert spoken(spans) == EXPECTED
