@@ -394,7 +394,7 @@ class ListSource:
 
     def apply(self, plan: Plan, messages: Any) -> Any:
         """The window that *plan* leaves of *messages*, in their shape."""
-        envelope = reopen(messages, self.format)
+        _, envelope = reopen(messages, self.envelope.session or self.format.name)
         entries = envelope.entries
         if len(entries) != len(self._entries) or any(
             left is not right and left != right
