@@ -131,7 +131,7 @@ def test_the_callers_objects_come_back(name: str, value: list[Any]) -> None:
     for window in (
         turnkeep.fit(value, 10_000),
         turnkeep.plan(value, 10_000).apply(value),
-        turnkeep.repair(value)[0],
+        turnkeep.repair(value).value,
     ):
         assert len(window) == len(value)
         assert all(new is old for new, old in zip(window, value, strict=True))

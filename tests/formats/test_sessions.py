@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.generators import json_values
 from tests.paths import DATA
-from turnkeep import check, convert, count, fit
+from turnkeep import check, convert, count, fit, plan
 from turnkeep.conversation import Conversation
 from turnkeep.errors import FormatError
 from turnkeep.formats import (
@@ -234,6 +235,35 @@ def test_is_counted_checked_fitted_and_converted_like_any_list(name: str) -> Non
     assert made.notes == envelope.notes
     assert len(Conversation.from_messages(value)) == len(made.value)
     assert value == before
+
+
+@samples
+def test_a_plan_for_a_session_may_be_pickled(name: str) -> None:
+    """It is for the session, whatever format the window is in."""
+    value = value_of(name)
+    made = plan(value, 2_000)
+
+    again = pickle.loads(pickle.dumps(made))  # noqa: S301 - our own bytes
+
+    assert again.apply(value) == made.apply(value)
+
+
+class Said:
+    """A message as an SDK has it."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.entry = entry
+
+    def model_dump(self) -> dict[str, Any]:
+        """What would be sent."""
+        return self.entry
+
+
+def test_objects_in_a_session_are_read_as_they_would_be_sent() -> None:
+    """Its window is made anew, and none of it is the caller's object."""
+    said = {"role": "user", "parts": [{"type": "text", "content": "hi"}]}
+
+    assert fit([Said(said)], 1_000) == fit([said], 1_000)
 
 
 @samples

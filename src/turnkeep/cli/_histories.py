@@ -46,9 +46,9 @@ def read(path: str, conversation: str | None = None) -> list[Source]:
         FormatError: A file is no JSON, with the path of the offending value.
     """
     if path == STDIO or not is_store(path):
-        return (
-            _files.read(path) if conversation is None else [_stored(path, conversation)]
-        )
+        if conversation is not None:
+            return [_stored(path, conversation)]
+        return _files.read(path)
     with opened(path) as store:
         found: Sequence[Info] = store.conversations()
         if conversation is not None:
