@@ -23,10 +23,8 @@ from tests.generators import (
 )
 from turnkeep.errors import FormatError
 from turnkeep.formats import FORMATS, Format, get_format, match_format
+from turnkeep.formats._registry import READ_ONLY
 from turnkeep.model import Message, Role, Text, ToolCall, ToolResult, same
-
-READ_ONLY = {"claude-code"}
-"""Formats of files that other programs write."""
 
 ALL = [get_format(name) for name in FORMATS]
 WRITTEN = [fmt for fmt in ALL if fmt.name not in READ_ONLY]

@@ -12,10 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.running import EXAMPLE, chat, save
+from tests.paths import DATA
 from turnkeep.cli._app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+HOMES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME")
+"""Variables that say where programs keep their sessions."""
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -80,9 +83,17 @@ def test_turnkeep_commands(
     save(tmp_path / "other.json", chat(2))
     (tmp_path / "session.json").write_bytes(EXAMPLE.read_bytes())
     (tmp_path / "build-engineer.json").write_bytes(EXAMPLE.read_bytes())
+    found = DATA / "sessions"
+    rollout = tmp_path / ".codex" / "sessions" / "rollout-1.jsonl"
+    rollout.parent.mkdir(parents=True)
+    rollout.write_bytes((found / "codex-0171.jsonl").read_bytes())
+    export = found / "chatgpt-conversations.json"
+    (tmp_path / "conversations.json").write_bytes(export.read_bytes())
+    env: dict[str, str | None] = {"COLUMNS": "100", "HOME": str(tmp_path)}
+    env |= dict.fromkeys(HOMES)
     for command, shown in commands(page):
         words = shlex.split(command.partition(" #")[0])[2:]
-        result = CliRunner().invoke(app, words, env={"COLUMNS": "100"})
+        result = CliRunner().invoke(app, words, env=env)
         assert result.exit_code == 0, f"{page}: {command}\n{result.output}"
         if shown:
             printed = [line.rstrip() for line in result.output.splitlines()]

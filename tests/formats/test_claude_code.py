@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.formats.block_checks import check_corpus, read, refuse
 from tests.generators import decoded
 from tests.paths import needs_corpus
+from turnkeep import check
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import Message, Role, Text, Thinking, ToolCall, same
@@ -62,6 +63,11 @@ def main_line(lines: list[Any]) -> list[str]:
 
     assert same(envelope.replace(FMT.encode(messages)), lines)
     return [entry["uuid"] for entry in envelope.entries]
+
+
+def notes(lines: list[Any]) -> str:
+    """What the reader says."""
+    return "\n".join(FMT.open(lines).notes)
 
 
 @needs_corpus
@@ -163,6 +169,147 @@ def test_a_compact_summary_starts_anew() -> None:
     ]
 
     assert main_line(lines) == ["s", "u2"]
+
+
+def boundary(uuid: str, **said: Any) -> dict[str, Any]:
+    return {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": uuid,
+        "parentUuid": None,
+        "compactMetadata": said,
+    }
+
+
+PRESERVED = [
+    pytest.param({"preservedMessages": {"uuids": ["u2", "a2"]}}, id="list"),
+    pytest.param(
+        {"preservedSegment": {"headUuid": "u2", "tailUuid": "a2"}}, id="segment"
+    ),
+]
+
+
+@pytest.mark.parametrize("said_of_it", PRESERVED)
+def test_a_compaction_keeps_the_lines_that_it_preserved(said_of_it: Any) -> None:
+    """They stand before it in the file, and behind its summary in the context."""
+    lines = [
+        line("u1", None),
+        said("a1", "u1", text("x")),
+        line("u2", "a1"),
+        said("a2", "u2", text("y")),
+        boundary("b", **said_of_it),
+        line("s", "b", "Summary: ...", isCompactSummary=True),
+        line("u3", "a2"),
+    ]
+
+    assert main_line(lines) == ["s", "u2", "a2", "u3"]
+    assert main_line([*lines, line("u4", "s")]) == ["s", "u2", "a2", "u4"]
+
+
+def test_the_newest_of_two_compactions_counts() -> None:
+    lines = [
+        line("u1", None),
+        boundary("b1", preservedMessages={"uuids": ["u1"]}),
+        line("s1", "b1", isCompactSummary=True),
+        line("u2", "s1"),
+        boundary("b2", preservedMessages={"uuids": ["u2", "gone"]}),
+        line("s2", "b2", isCompactSummary=True),
+        line("u3", "s2"),
+    ]
+
+    assert main_line(lines) == ["s2", "u2", "u3"]
+    assert "preserved, missing: 1" in notes(lines)
+
+
+def test_a_compaction_that_preserved_nothing_is_not_anothers() -> None:
+    lines = [
+        line("u1", None),
+        boundary("b1", preservedMessages={"uuids": ["u1"]}),
+        line("s1", "b1", isCompactSummary=True),
+        line("s2", None, isCompactSummary=True),
+        line("u2", "s2"),
+    ]
+
+    assert main_line(lines) == ["s2", "u2"]
+
+
+def test_lines_that_are_repeated_count_where_they_stood_first() -> None:
+    """anthropics/claude-code#40363, 48936, 92089, 66454: copies cut the chain."""
+    talk = [line("u1", None), said("a1", "u1", text("x")), line("u2", "a1")]
+    copies = [{**entry, "parentUuid": None} for entry in talk]
+
+    assert main_line([*talk, *copies]) == ["u1", "a1", "u2"]
+    assert main_line([*talk, *copies, line("u3", "u2")]) == ["u1", "a1", "u2", "u3"]
+    assert "3 lines (written before)" in notes([*talk, *copies])
+
+
+def test_copies_of_a_line_go_with_it() -> None:
+    """Else the first of them would be taken for it when the file is read again."""
+    talk = [line("u1", None), line("u2", "u1"), line("u1", None)]
+    envelope = FMT.open(talk)
+
+    shorter = envelope.replace([talk[1]])
+
+    assert shorter == [talk[1]]
+    assert list(FMT.open(shorter).entries) == [talk[1]]
+
+
+def test_a_branch_whose_parent_was_never_written_is_said() -> None:
+    """anthropics/claude-code#22526, 61188, 46603."""
+    lines = [line("u1", None), line("u2", "never"), said("a2", "u2", text("x"))]
+
+    assert main_line(lines) == ["u1", "u2", "a2"]
+    assert "behind one that was never written: 1" in notes(lines)
+
+
+def test_a_subagents_own_file_is_read() -> None:
+    """Every line of it is marked as a side chain."""
+    lines = [
+        line("s1", None, isSidechain=True),
+        said("s2", "s1", text("x"), isSidechain=True),
+        {"type": "progress", "uuid": "p", "parentUuid": "s2"},
+        line("s3", "p", isSidechain=True),
+    ]
+
+    assert main_line(lines) == ["s1", "s2", "s3"]
+
+
+def test_what_is_left_out_is_said() -> None:
+    lines = [
+        {"type": "mode", "mode": "x"},
+        line("u1", None),
+        {"type": "attachment", "uuid": "t", "parentUuid": "u1", "attachment": {}},
+        said("old", "u1", text("x")),
+        line("side", None, isSidechain=True),
+        said("a1", "u1", text("API Error"), isApiErrorMessage=True),
+        said("a2", "u1", call("c")),
+    ]
+
+    assert main_line(lines) == ["u1", "a2"]
+    assert FMT.open(lines).notes == (
+        "calls without a result: 1; resumed, Claude Code would leave them out",
+        (
+            "attachments: 1, with 2 characters; the reminders that are sent for them "
+            "are not stored and not counted"
+        ),
+        "left out: 1 line of bookkeeping",
+        "left out: 1 message (on another branch)",
+        "left out: 1 message of a side chain (a subagent's own)",
+        "left out: 1 notice of a failed request",
+    )
+
+
+def test_check_judges_the_messages_and_not_the_lines() -> None:
+    """A line has keys that no provider takes; what is sent has none of them."""
+    lines = [
+        line("u1", None),
+        said("a1", "u1", call("t1")),
+        line("r1", "a1", [result("t1")]),
+    ]
+
+    assert check(lines) == []
+    (found,) = check(lines[:2])
+    assert (found.rule, found.where) == ("AN-10", "$[1].content[0]")
 
 
 def test_parallel_calls_on_branches_of_their_own_belong_to_the_line() -> None:
@@ -464,11 +611,23 @@ def test_any_session_is_put_back_equal(lines: list[Any]) -> None:
         for entry in lines
         if entry["type"] != "progress" and not entry["isSidechain"]
     ]
+    if not messages:
+        # A file of side chains alone is a subagent's own.
+        messages = [entry["uuid"] for entry in lines if entry["type"] != "progress"]
     assert set(uuids) <= set(messages)
     if messages:
         assert messages[-1] in uuids
     places = [messages.index(uuid) for uuid in uuids]
     assert all(left < right for left, right in pairwise(places))
+
+
+@given(lines=sessions(), data=st.data())
+def test_copies_change_nothing(lines: list[Any], data: st.DataObject) -> None:
+    """Whatever is appended once more, with or without its parent."""
+    copies = data.draw(st.lists(st.sampled_from(lines), max_size=5)) if lines else []
+    cut = [{**entry, "parentUuid": None} for entry in copies]
+
+    assert main_line([*lines, *cut]) == main_line(lines)
 
 
 @given(lines=sessions(), kept=st.sets(st.integers(0, 9)))
@@ -493,3 +652,34 @@ def test_long_sessions_take_linear_time() -> None:
 
     assert len(FMT.open(lines).entries) == 20_000
     assert FMT.decode(lines[5])[0].content == (Text("2026-01-02 00:00:05+00:00"),)
+
+
+def test_a_preserved_segment_without_its_chain_is_its_two_ends() -> None:
+    """Where the links between them were lost."""
+    ends = {"headUuid": "u1", "tailUuid": "u3"}
+    lines = [
+        line("u1", None),
+        line("u2", "u1"),
+        line("u3", None),
+        boundary("b", preservedSegment=ends),
+        line("s", "b", isCompactSummary=True),
+        boundary("c", preservedSegment=7),
+    ]
+
+    assert main_line(lines) == ["s", "u1", "u3"]
+    assert main_line([*lines, line("t", "c", isCompactSummary=True)]) == ["t"]
+
+
+def test_a_preserved_segment_passes_lines_without_an_id() -> None:
+    bare = {key: v for key, v in line("x", "u1").items() if key != "uuid"}
+    tail = {key: v for key, v in line("u3", None).items() if key != "parentUuid"}
+    ends = {"headUuid": "u1", "tailUuid": "u3"}
+    lines = [
+        line("u1", None),
+        bare,
+        tail,
+        boundary("b", preservedSegment=ends),
+        line("s", "b", isCompactSummary=True),
+    ]
+
+    assert main_line(lines) == ["s", "u1", "u3"]

@@ -387,11 +387,7 @@ LIBRARIES: list[tuple[str, list[Any]]] = [
         "Semantic Kernel",
         [{"role": "user", "content_type": "message", "items": []}],
     ),
-    ("OpenTelemetry", [{"role": "user", "parts": [{"type": "text", "content": ""}]}]),
     ("Inspect", [{"role": "tool", "content": "x", "function": "f", "source": "g"}]),
-    ("Google ADK", [{"author": "user", "invocationId": "e", "content": {}}]),
-    ("Codex", [{"type": "response_item", "timestamp": "", "payload": {}}]),
-    ("goose", [{"role": "user", "content": [{"type": "toolResponse", "id": "c"}]}]),
 ]
 
 
@@ -411,6 +407,36 @@ def test_another_librarys_messages_are_refused_by_name(
         assert f"a message of {library}" in caught.value.reason
         assert "format=" in caught.value.reason
         assert caught.value.path == place
+
+
+READ: list[tuple[str, str, dict[str, Any]]] = [
+    (
+        "OpenTelemetry",
+        "otel-genai",
+        {"role": "user", "parts": [{"type": "text", "content": ""}]},
+    ),
+    ("Google ADK", "adk", {"author": "user", "invocationId": "e", "content": {}}),
+    ("Codex", "codex", {"type": "response_item", "timestamp": "", "payload": {}}),
+    (
+        "goose",
+        "goose",
+        {"role": "user", "content": [{"type": "toolResponse", "id": "c"}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("library", "name", "entry"), READ)
+def test_a_programs_log_is_known_alone_and_refused_in_a_body(
+    library: str, name: str, entry: dict[str, Any]
+) -> None:
+    """No program keeps its log in the place of a request's messages."""
+    assert detect([entry]).format == name
+    assert detect([*PLAIN, entry], model="gpt-4o").format == name
+    with pytest.raises(FormatError) as caught:
+        detect({"messages": [entry]})
+    assert f"a message of {library}" in caught.value.reason
+    assert repr(name) in caught.value.reason
+    assert caught.value.path == "$.messages[0]"
 
 
 def test_objects_of_another_library_are_named_by_their_package() -> None:
@@ -441,10 +467,26 @@ def whole_sight(value: Any) -> Sight:
     return Sight(value, sight.lists, every)
 
 
+INPUTS = "gen_ai.input.messages"
+SPANS: list[dict[str, Any]] = [
+    {"attributes": {INPUTS: "[]"}},
+    {"attributes": {"other": "[]"}},
+    {"attributes": [{"key": "other"}, {"key": INPUTS, "value": {}}]},
+    {"attributes": [{"key": "other", "value": {}}]},
+    {"working_dir": "/", "id": "s"},
+    {"sessionId": "s", "projectHash": "p"},
+    {"mapping": {}, "current_node": "n"},
+    {"chat_messages": []},
+    {"custom_id": "r", "body": {}},
+]
+"""Entries of logs that are known by what stands deeper in them, or by few keys."""
+
 PIECES: list[Any] = [
     *(value for _, value in SHAPES if isinstance(value, list)),
     *(value for _, value in FOUND if isinstance(value, list)),
     *(value for _, value in LIBRARIES),
+    *([entry] for _, _, entry in READ),
+    *([span] for span in SPANS),
     *([{**PLAIN[0], **keys}] for keys in HOST_KEYS),
 ]
 JUNK: st.SearchStrategy[Any] = st.sampled_from(
@@ -466,11 +508,11 @@ def broken_lists(draw: st.DrawFn) -> list[Any]:
         if isinstance(at, dict):
             key = draw(st.sampled_from([*at, "role", "type", "content", "id", "parts"]))
             if draw(st.booleans()):
-                at[key] = draw(JUNK)
+                at[key] = copy.deepcopy(draw(JUNK))
             else:
                 at.pop(key, None)
         elif isinstance(at, list):
-            at.append(draw(JUNK))
+            at.append(copy.deepcopy(draw(JUNK)))
     return entries
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from turnkeep.api._arguments import Body, Entry, Messages, check_calls, with_hints
-from turnkeep.errors import Violation
+from turnkeep.errors import FormatError, Violation
 from turnkeep.formats import (
     Envelope,
     Format,
@@ -16,7 +16,9 @@ from turnkeep.formats import (
     get_format,
     open_messages,
     read_objects,
+    reopen,
 )
+from turnkeep.formats._convert import decode_all
 from turnkeep.model import Message
 from turnkeep.profiles import (
     Close,
@@ -78,26 +80,38 @@ def check(
     if not isinstance(profile, Profile):
         profile = get_profile(fmt.name, model, profile)
     return check_request(
-        _as_request(messages, fmt, profile),
+        _as_request(messages, fmt, envelope, profile),
         format=fmt.name,
         model=model,
         strict=strict,
-        original=None if original is None else _as_request(original, fmt, profile),
+        original=None if original is None else _original(original, fmt, profile),
         profile=profile,
         tools=tools,
     )
 
 
-def _as_request(value: Any, fmt: Format, profile: Profile) -> Any:
-    """*value* as its provider would get it: foreign shapes are written out for it."""
-    value, _ = read_objects(value)
-    if fmt.name in profile.formats or fmt.name in CHAT_FORMATS:
-        return value
-    envelope = fmt.open(value)
+def _original(value: Any, fmt: Format, profile: Profile) -> Any:
+    try:
+        opened = reopen(value, fmt.name)
+    except FormatError:
+        # What was cut may be the session, and what is judged a window of it.
+        opened = open_messages(value)
+    return _as_request(value, *opened, profile)
+
+
+def _as_request(value: Any, fmt: Format, envelope: Envelope, profile: Profile) -> Any:
+    """*value* as its provider would get it.
+
+    Foreign shapes are written out for it; a session is what its program would send.
+    """
+    is_sent = fmt.name in profile.formats or fmt.name in CHAT_FORMATS
+    if envelope.session is None and is_sent:
+        return read_objects(value)[0]
     wire = get_format(profile.formats[0])
-    body = wire.encode_request(list(decode_entries(envelope, fmt)), envelope.tools)
+    body = wire.encode_request(decode_all(envelope, fmt), envelope.tools)
     # A list says nothing about what was sent beside it.
-    return body if envelope.is_body or envelope.tools else body[profile.list_key]
+    beside = envelope.is_body or envelope.tools or envelope.system is not None
+    return body if beside else body[profile.list_key]
 
 
 @overload
@@ -165,7 +179,7 @@ def repair(
         list(decode_entries(envelope, fmt)), profile=profile, close=close
     )
     value: Any = messages
-    if mended.changed:
+    if mended.changed or envelope.session is not None:
         value = envelope.replace(_entries_of(envelope, fmt, mended.value))
     elif not isinstance(messages, (list, Mapping)):
         value = list(messages)

@@ -127,7 +127,7 @@ def count(
         exact=counter.exact,
         margin=counter.margin,
         rule=counter.rule,
-        format=fmt.name,
+        format=envelope.session or fmt.name,
         definitions=_definitions(tools, counter) if tools else (),
         **spent,
     )

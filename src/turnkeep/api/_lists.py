@@ -373,6 +373,7 @@ class ListSource:
         return {
             "entries": list(self._entries),
             "path": envelope.path,
+            "session": envelope.session,
             "format": self.format,
             "wire": list(self._wire),
             "messages": self._messages,
@@ -382,7 +383,9 @@ class ListSource:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what `__getstate__` gave."""
         self._entries = state["entries"]
-        self.envelope = Envelope(self._entries, path=state["path"])
+        self.envelope = Envelope(
+            self._entries, path=state["path"], session=state["session"]
+        )
         self.format = state["format"]
         self._wire = state["wire"]
         self._messages = state["messages"]
@@ -394,7 +397,7 @@ class ListSource:
 
     def apply(self, plan: Plan, messages: Any) -> Any:
         """The window that *plan* leaves of *messages*, in their shape."""
-        envelope = reopen(messages, self.format)
+        _, envelope = reopen(messages, self.envelope.session or self.format.name)
         entries = envelope.entries
         if len(entries) != len(self._entries) or any(
             left is not right and left != right

@@ -17,6 +17,7 @@ from .repair import repair
 from .replay import replay
 from .report import report
 from .resolve import resolve
+from .sessions import sessions
 from .show import show
 from .store import app as store
 
@@ -63,6 +64,7 @@ app.command()(check)
 app.command()(repair)
 app.command()(convert)
 app.command()(replay)
+app.command()(sessions)
 app.command()(pending)
 app.command()(resolve)
 app.add_typer(store)

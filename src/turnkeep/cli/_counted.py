@@ -26,7 +26,7 @@ class Measured:
     @property
     def formats(self) -> str:
         """Its format."""
-        return self.request.format.name
+        return self.request.read_as
 
     @property
     def model(self) -> str | None:

@@ -58,9 +58,10 @@ class EachJob:
             return Fitted(index, None, error.with_traceback(None))
 
     def _fit(self, value: Any) -> Any:
-        if isinstance(value, dict) and "body" in value and "messages" not in value:
-            # A record around a conversation: what stands beside it stays.
-            return {**value, "body": fit(value["body"], **self.options)}
+        for key in ("body", "params"):
+            if isinstance(value, dict) and key in value and "messages" not in value:
+                # A record around a conversation: what stands beside it stays.
+                return {**value, key: fit(value[key], **self.options)}
         return fit(value, **self.options)
 
 

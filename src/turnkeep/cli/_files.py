@@ -3,9 +3,11 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,13 @@ from turnkeep import formats
 from turnkeep.errors import TurnkeepError
 
 from ._json import dumps, indent_of
+from ._terminal import warn
 
 STDIO = "-"
 """The name that means stdin or stdout."""
 
 _GZIP = b"\x1f\x8b"
+_SQLITE = b"SQLite format 3\0"
 
 
 @attrs.define
@@ -54,6 +58,9 @@ class Source:
     lines: bool = False
     """Whether it was JSON Lines, one value a line."""
 
+    notes: tuple[str, ...] = ()
+    """What could not be read of it, in words."""
+
 
 class _Input(io.BytesIO):
     """What was read, with the name that errors and the format go by."""
@@ -64,29 +71,55 @@ class _Input(io.BytesIO):
 def read(path: str) -> list[Source]:
     """Read a JSON or JSON Lines file, packed by gzip or not; `-` is stdin.
 
-    A file that holds one conversation a line gives one document for each.
+    A file that holds one conversation a line gives one document for each, and so does a
+    database of another program's sessions. `@2` is the second session of those that
+    `turnkeep sessions` lists.
 
     Raises:
         UsageError: The file cannot be read.
         FormatError: It is no JSON, with the path of the offending value.
     """
+    if is_listed(path):
+        # Everything else reads files, and need not know where programs keep theirs.
+        from ._session_files import nth_session  # noqa: PLC0415
+
+        return [nth_session(path)]
     name = "stdin" if path == STDIO else Path(path).name
     try:
         data = sys.stdin.buffer.read() if path == STDIO else Path(path).read_bytes()
     except OSError as error:
         reason = f"cannot read: {error.strerror}"
         raise UsageError(reason, path) from None
-    stream = _Input(data)
-    stream.name = name
-    reading = formats.read(stream)
+    if data.startswith(_SQLITE) and path != STDIO:
+        reading = formats.read(path)
+    else:
+        stream = _Input(data)
+        stream.name = name
+        reading = formats.read(stream)
     if reading.shape == "conversations":
         return [
-            Source(f"{name}:{nth}", value, len(data) // len(reading.value))
+            Source(
+                f"{name}:{nth}",
+                value,
+                len(data) // len(reading.value),
+                notes=reading.notes,
+            )
             for nth, value in enumerate(reading.value, 1)
         ]
     lines = reading.shape == "messages"
     indent = None if lines else indent_of(_head(data))
-    return [Source(name, reading.value, len(data), indent, lines)]
+    return [Source(name, reading.value, len(data), indent, lines, reading.notes)]
+
+
+def is_listed(path: str) -> bool:
+    """Whether *path* is the number of a session, such as `@1`, and no file's name."""
+    return re.fullmatch(r"@[0-9]{1,6}", path) is not None and not Path(path).exists()
+
+
+def tell_notes(name: str, notes: Sequence[str]) -> None:
+    """Say on stderr what was left out of what was read."""
+    for note in notes:
+        warn(f"turnkeep: {name}: {note}")
 
 
 def read_one(path: str) -> Source:
@@ -98,11 +131,36 @@ def read_one(path: str) -> Source:
     sources = read(path)
     if len(sources) == 1:
         return sources[0]
-    reason = (
-        f"the file holds {len(sources)} conversations, one a line; this takes one. "
+    raise UsageError(_pick(len(sources), path), path)
+
+
+def _pick(number: int, path: str) -> str:
+    """How one of *number* conversations in a file is taken."""
+    if is_database(path):
+        return (
+            f"the database holds {number} sessions; this takes one. Pick it with "
+            "--conversation ID, or one of opencode's by the number that `turnkeep "
+            "sessions` gives it: turnkeep ... @1"
+        )
+    if path.endswith(".json"):
+        return (
+            f"the file holds {number} conversations; this takes one. Pick it, for "
+            f"example: jq '.[0]' {path} | turnkeep ... -"
+        )
+    return (
+        f"the file holds {number} conversations, one a line; this takes one. "
         f"Pick a line, for example: sed -n 1p {path} | turnkeep ... -"
     )
-    raise UsageError(reason, path)
+
+
+def is_database(path: str) -> bool:
+    """Whether a file is one of SQLite."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        # Whoever reads it says what is wrong.
+        return False
 
 
 def _head(data: bytes) -> str:

@@ -1,10 +1,11 @@
-"""Histories by what people type: files, stdin, and conversations in a store."""
+"""Histories by what people type: files, stdin, sessions, conversations in a store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -14,9 +15,14 @@ from turnkeep.stores import Info, Store, document_of
 
 from . import _files
 from ._draw import counted
-from ._files import STDIO, Source, UsageError
+from ._files import STDIO, Source, UsageError, is_database
 from ._json import dumps
 from ._stores import hidden, is_saved, is_store, opened
+
+if TYPE_CHECKING:
+    from turnkeep.formats._databases import Stored
+
+_One = TypeVar("_One", Info, "Stored")
 
 ConversationId: TypeAlias = Annotated[
     str | None,
@@ -24,8 +30,8 @@ ConversationId: TypeAlias = Annotated[
         "--conversation",
         "-c",
         metavar="ID",
-        help="Where FILE is a store: which of its conversations. Not needed where it "
-        "holds one.",
+        help="Where FILE is a store, or a program's database: which of its "
+        "conversations. Not needed where it holds one.",
         show_default=False,
     ),
 ]
@@ -41,8 +47,7 @@ def read(path: str, conversation: str | None = None) -> list[Source]:
     """
     if path == STDIO or not is_store(path):
         if conversation is not None:
-            reason = f"{path!r} is no store, so that it has no conversations by id"
-            raise UsageError(reason, "--conversation")
+            return [_stored(path, conversation)]
         return _files.read(path)
     with opened(path) as store:
         found: Sequence[Info] = store.conversations()
@@ -59,7 +64,7 @@ def read_one(path: str, conversation: str | None = None) -> Source:
     """
     if path == STDIO or not is_store(path):
         if conversation is not None:
-            read(path, conversation)
+            return _stored(path, conversation)
         return _files.read_one(path)
     with opened(path) as store:
         found = store.conversations()
@@ -80,7 +85,23 @@ def read_one(path: str, conversation: str | None = None) -> Source:
     raise UsageError(reason, name)
 
 
-def _named(found: Sequence[Info], conversation: str, path: str) -> Info:
+def _stored(path: str, session: str) -> Source:
+    """A session in the database of another program."""
+    if path == STDIO or not is_database(path):
+        reason = f"{path!r} is no store, so that it has no conversations by id"
+        raise UsageError(reason, "--conversation")
+    # Few read databases, and everybody reads files.
+    from turnkeep.formats._databases import (  # noqa: PLC0415
+        read_stored,
+        stored_sessions,
+    )
+
+    found = _named(stored_sessions(Path(path)), session, path)
+    value = read_stored(Path(path), found.id)
+    return Source(f"{Path(path).name}:{found.id}", value, len(dumps(value)))
+
+
+def _named(found: Sequence[_One], conversation: str, path: str) -> _One:
     for info in found:
         if info.id == conversation:
             return info

@@ -65,7 +65,8 @@ File: TypeAlias = Annotated[
     typer.Argument(
         metavar="FILE",
         help="A message list or a whole request body: JSON or JSON Lines, gzip or not; "
-        "a saved conversation or a store (see --conversation). `-` reads stdin.",
+        "a saved conversation or a store (see --conversation). `-` reads stdin, `@1` "
+        "the newest of `turnkeep sessions`.",
         show_default=False,
     ),
 ]

@@ -26,7 +26,7 @@ from turnkeep.report._survey import Survey, id_of, survey
 from turnkeep.tokens import RequestCounter
 
 from ._draw import stderr_console
-from ._files import Source, UsageError
+from ._files import Source, UsageError, tell_notes
 
 _LONG = 2_000_000
 """Bytes of JSON from which counting takes long enough to show its progress."""
@@ -43,6 +43,11 @@ class Request:
     """The model asked for, else the one that the body names."""
 
     @property
+    def read_as(self) -> str:
+        """The format that it was read in: a session's, or that of its messages."""
+        return self.envelope.session or self.format.name
+
+    @property
     def counter(self) -> RequestCounter:
         """Whose count holds for it."""
         return rule_counter(self.format, self.model, None)
@@ -50,7 +55,7 @@ class Request:
     def plan(self, **asked: Any) -> Plan:
         """The plan for it; *asked* as for `turnkeep.plan()`."""
         return api.plan(
-            self.source.value, format=self.format.name, model=self.model, **asked
+            self.source.value, format=self.read_as, model=self.model, **asked
         )
 
     def survey(self, pins: Sequence[str] = ()) -> Survey:
@@ -109,13 +114,22 @@ def check_format(name: str | None, option: str, unfit: Collection[str] = ()) -> 
 
 
 def load(source: Source, format_name: str | None, model: str | None) -> Request:
-    """Open what was read; every message is checked when it is decoded.
+    """Open what was read, and say on stderr what is left out of it.
+
+    Every message is checked when it is decoded.
 
     Raises:
         UsageError: There is no such format.
         AmbiguousFormatError: Several formats could be meant.
     """
     check_format(format_name, "--format")
+    request = opened(source, format_name, model)
+    tell_notes(source.name, (*source.notes, *request.envelope.notes))
+    return request
+
+
+def opened(source: Source, format_name: str | None, model: str | None) -> Request:
+    """The same without a word; the format is a name that there is, or none."""
     fmt, envelope = open_messages(source.value, format_name, model)
     return Request(source, fmt, envelope, model or envelope.model)
 

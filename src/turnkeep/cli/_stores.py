@@ -14,7 +14,7 @@ import typer
 from turnkeep.conversation import Conversation
 from turnkeep.stores import JsonlStore, SqliteStore, Store
 
-from ._files import STDIO, UsageError, read
+from ._files import STDIO, UsageError, is_database, read
 
 StoreName: TypeAlias = Annotated[
     str,
@@ -35,7 +35,6 @@ Place: TypeAlias = Annotated[
     ),
 ]
 
-_SQLITE = b"SQLite format 3\0"
 _PREFIXES = ("postgresql://", "postgres://")
 
 
@@ -44,13 +43,15 @@ def is_store(name: str) -> bool:
     if name.startswith(_PREFIXES):
         return True
     path = Path(name)
-    try:
-        if path.is_dir():
-            return True
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
+    return path.is_dir() or (is_database(name) and not is_programs(path))
+
+
+def is_programs(path: Path) -> bool:
+    """Whether a database is that of another program, which keeps its sessions in it."""
+    # Few read databases, and everybody reads files.
+    from turnkeep.formats._databases import program_of  # noqa: PLC0415
+
+    return program_of(path) is not None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from turnkeep.errors import FormatError
 from turnkeep.formats import Format, Line, read_entries
 from turnkeep.report._survey import measured, survey
 from turnkeep.tokens import RequestCounter
@@ -78,6 +79,10 @@ def count_lines(
                 if first and all(line.is_conversation for line in first):
                     return _conversations(name, every, format_name, model)
                 return _messages(name, first, every, format_name, model)
+    except FormatError:
+        # A session's log is read even where it is damaged, but not line by line; in
+        # any other file whoever reads it whole says what is wrong.
+        return None
     except OSError as error:
         reason = f"cannot read: {error.strerror}"
         raise UsageError(reason, path) from None
@@ -106,8 +111,8 @@ def _messages(
 ) -> Streamed | None:
     request = load(Source(name, [line.value for line in first], 0), format_name, model)
     fmt, counter = request.format, request.counter
-    if fmt.name == "claude-code":
-        # The main line of a session is found from its last line backwards.
+    if fmt.name == "claude-code" or request.envelope.session is not None:
+        # What a session's program would send is known when its last line is read.
         return None
     sums = Sums()
     sums.add(measured((line.value for line in lines), fmt, counter))

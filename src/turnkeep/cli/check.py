@@ -31,7 +31,7 @@ def check(
         typer.Argument(
             metavar="FILE...",
             help="Message lists or request bodies: JSON or JSON Lines, gzip or not. "
-            "`-` reads stdin.",
+            "`-` reads stdin, `@1` the newest of `turnkeep sessions`.",
             show_default=False,
         ),
     ],
@@ -88,7 +88,7 @@ def check(
             profile = get_profile(request.format.name, request.model, profile_name)
             found = api.check(
                 source.value,
-                format=request.format.name,
+                format=request.read_as,
                 model=request.model,
                 strict=strict,
                 original=before,
@@ -135,7 +135,7 @@ def _report(
 ) -> dict[str, Any]:
     return {
         "file": request.source.name,
-        "format": request.format.name,
+        "format": request.read_as,
         "profile": profile.name,
         "model": request.model,
         "violations": [

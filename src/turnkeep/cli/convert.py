@@ -11,7 +11,7 @@ from turnkeep.formats._registry import READ_ONLY
 
 from . import _options as options
 from ._draw import stderr_console
-from ._files import STDIO, check_output, encode, write
+from ._files import STDIO, check_output, encode, tell_notes, write
 from ._guard import guarded
 from ._histories import ConversationId, read_one
 from ._json import dumps
@@ -63,6 +63,7 @@ def convert(
     made = api.convert(
         source.value, to=to, format=format_name, model=model, strict=strict
     )
+    tell_notes(source.name, (*source.notes, *made.notes))
     data = encode(source, made.value)
     if as_json:
         report: dict[str, Any] = {

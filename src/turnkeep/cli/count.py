@@ -47,7 +47,7 @@ def count(
         typer.Argument(
             metavar="FILE...",
             help="Message lists or request bodies: JSON or JSON Lines, gzip or not. "
-            "`-` reads stdin.",
+            "`-` reads stdin, `@1` the newest of `turnkeep sessions`.",
             show_default=False,
         ),
     ],

@@ -165,7 +165,7 @@ def fit(
     window = plan.apply(source.value)
     data = encode(source, window)
     if as_json:
-        report: dict[str, Any] = {"format": request.format.name, **plan_figures(plan)}
+        report: dict[str, Any] = {"format": request.read_as, **plan_figures(plan)}
         if output == STDIO:
             report["messages"] = window
         text = dumps(report, indent=2)

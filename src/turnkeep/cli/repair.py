@@ -70,7 +70,7 @@ def repair(
         mended = api.repair(
             source.value,
             close="all" if ids == ("all",) else ids,
-            format=request.format.name,
+            format=request.read_as,
             model=request.model,
         )
     except UnknownCallError as error:

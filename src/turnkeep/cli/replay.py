@@ -48,7 +48,8 @@ def replay(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Recorded sessions: message lists or request bodies. `-` reads stdin.",
+            help="Recorded sessions: message lists or request bodies. "
+            "`-` reads stdin, `@1` the newest of `turnkeep sessions`.",
             show_default=False,
         ),
     ],
@@ -134,7 +135,7 @@ def replay(
                 compared,
                 budget,
                 cost,
-                format=request.format.name,
+                format=request.read_as,
                 counter=request.counter,
             )
             reports.append((source.name, made))

@@ -143,6 +143,6 @@ def _replay(request: Request, budget: Budget, specs: list[str]) -> Report:
         request.source.value,
         options.strategies_of(specs, "--compare"),
         budget,
-        format=request.format.name,
+        format=request.read_as,
         model=request.model,
     )

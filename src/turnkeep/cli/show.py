@@ -235,7 +235,7 @@ def _lines(
 
 def _title(request: Request, survey: Survey, glyphs: Glyphs, width: int) -> Text:
     facts = [
-        request.format.name,
+        request.read_as,
         counted(len(survey.entries), "message"),
         counted(survey.turns, "turn"),
         f"{counted(survey.total, 'token')} ({accuracy(survey)})",
@@ -253,7 +253,7 @@ def report(
     chosen = choice or Choice()
     return {
         "file": request.source.name,
-        "format": request.format.name,
+        "format": request.read_as,
         "model": request.model,
         "counter": survey.counter.name,
         "exact": survey.counter.exact,

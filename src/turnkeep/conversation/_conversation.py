@@ -102,9 +102,9 @@ class Conversation(Answering, Windows):
             DuplicateIdError: An id is used twice.
         """
         source, envelope = open_messages(messages, format, model)
-        name = source.name
-        if format is None and name not in ("messages", "turnkeep"):
-            format = name  # noqa: A001 - the public name
+        if envelope.session is not None or format is None:
+            taken = source.name not in ("messages", "turnkeep")
+            format = source.name if taken else None  # noqa: A001 - the public name
         chat = cls(
             format=format,
             model=model or envelope.model,

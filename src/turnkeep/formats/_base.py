@@ -69,6 +69,16 @@ class Envelope:
     replace: Callable[[list[Any]], Any] = attrs.field(default=list, repr=False)
     """Gives the input's own shape with other entries in it; never changes the input."""
 
+    wire: str | None = None
+    """The format of the entries, where a session's reader made them: what its program
+    would send next, in the shape of the provider it sends to."""
+
+    session: str | None = None
+    """The format that the entries were read from, where `wire` is another one."""
+
+    notes: tuple[str, ...] = ()
+    """What the reader left out or had to settle, one sentence each, for people."""
+
 
 @attrs.frozen
 class Detection:

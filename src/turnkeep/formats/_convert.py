@@ -39,6 +39,8 @@ class Conversion:
     losses: tuple[Loss, ...]
     source: str
     target: str
+    notes: tuple[str, ...] = ()
+    """What the reader of a session left out; see `Envelope.notes`."""
 
 
 def decode_all(envelope: Envelope, fmt: Format) -> list[Message]:
@@ -93,8 +95,9 @@ def convert_value(
     return Conversion(
         _written(messages, target, tools, is_body=envelope.is_body),
         tuple(losses),
-        source.name,
+        envelope.session or source.name,
         target.name,
+        envelope.notes,
     )
 
 

@@ -10,8 +10,8 @@ from turnkeep.errors import AmbiguousFormatError, FormatError
 from turnkeep.providers import format_of_model
 
 from ._base import Detection
-from ._libraries import library_of
-from ._marks import CARRIED, COMMON, NEVER, Marks
+from ._libraries import READERS, library_of
+from ._marks import CARRIED, COMMON, NEVER, SIGNED, Marks, Sign
 from ._registry import FORMATS, get_format
 from ._skeleton import skeletons
 from ._ties import candidates, settle
@@ -77,6 +77,9 @@ class _Sight:
         around: tuple[Any, ...] = ()
         if isinstance(self.value, dict):
             around = tuple((key, type(item)) for key, item in self.value.items())
+            # Signs may look anywhere in an object, so that what they say is part of it.
+            signs = tuple(sign(self.value) for sign in _signs())
+            around = (around, signs if any(signs) else None)
         kinds = tuple((key, *seen) for key, seen in self.kinds.items())
         return kinds, around, model
 
@@ -92,6 +95,8 @@ class _Sight:
         body = self.value if isinstance(self.value, dict) else None
         key = None
         if body is not None:
+            if marks.sign is not None and (words := marks.sign(body)) is not None:
+                return Match(SIGNED, words)
             if marks.key is not None:
                 has = marks.key in body
                 return Match(_CERTAIN if has else NEVER, f"the key {marks.key!r}")
@@ -101,7 +106,8 @@ class _Sight:
             text = key is not None and isinstance(self.value[key], str)
             if not text or key not in marks.body:
                 names = " or ".join(map(repr, marks.lists))
-                return Match(NEVER, f"no list of messages, and no body with {names}")
+                bodies = f", and no body with {names}" if names else ""
+                return Match(NEVER, f"no list of messages{bodies}")
             return Match(WHOLE, f"{key} as a string", key)
         found = self._best(marks, key)
         if body is None or found.score == NEVER:
@@ -114,7 +120,7 @@ class _Sight:
     def _best(self, marks: Marks, key: str | None) -> Match:
         """The best score of any entry, or 0 where one cannot be."""
         best = Match(CARRIED, "nothing that this format knows", key)
-        if not self.lists[key]:
+        if not self.lists[key] and marks.lists:
             best = Match(COMMON, "an empty list", key)
         for nth in self.kinds[key].values():
             entry = self.lists[key][nth]
@@ -211,14 +217,25 @@ def _list_keys() -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
+@lru_cache(maxsize=1)
+def _signs() -> tuple[Sign, ...]:
+    """What looks at an object as a whole, of every format that has such a sign."""
+    marks = (get_format(name).marks for name in FORMATS)
+    return tuple(each.sign for each in marks if each.sign is not None)
+
+
 def _judge(sight: _Sight, usual: str, *, has_model: bool) -> _Verdict:
     found = {name: sight.match(get_format(name).marks) for name in FORMATS}
     scores = {name: each.score for name, each in found.items()}
     best = max(scores.values())
-    if best < _CERTAIN and (stranger := sight.stranger()) is not None:
+    if best < SIGNED and (stranger := sight.stranger()) is not None:
         library, words, path = stranger
+        reader = READERS.get(library)
+        not_read = "does not read"
+        if reader is not None:
+            not_read = f"reads only in a list by itself (as {reader!r})"
         reason = (
-            f"this is a message of {library} ({words}), which turnkeep does not read; "
+            f"this is a message of {library} ({words}), which turnkeep {not_read}; "
             "convert it to a provider's format first, or name the format that it has "
             "with format="
         )

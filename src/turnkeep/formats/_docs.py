@@ -27,7 +27,7 @@ from turnkeep.model import (
 )
 
 from ._base import Format
-from ._registry import FORMATS, get_format
+from ._registry import FORMATS, READ_ONLY, get_format
 
 _HEAD = """\
 # Formats
@@ -64,10 +64,11 @@ where the format has no field for it; **moved** behind the message; or not at al
 <!-- Written by `python -m turnkeep.formats._docs`: change the formats instead. -->
 """
 
-_TAIL = """
-`claude-code` is only read: session files are written by the program they belong to.
+_BETWEEN = """
 `messages`, a list of `Message` objects, carries everything.
+"""
 
+_TAIL = """
 ## Finding out, and reading files
 
 ```{eval-rst}
@@ -76,6 +77,8 @@ _TAIL = """
 .. autofunction:: detect
 
 .. autofunction:: get_format
+
+.. autofunction:: open_messages
 
 .. autofunction:: read
 
@@ -236,15 +239,47 @@ def _table(title: str, features: Sequence[_Feature], names: Sequence[str]) -> st
     return f"\n### {title}\n\n{body}\n"
 
 
+_SESSIONS = """
+## Sessions of other programs
+
+These are only read: session files are written by the program they belong to. What you
+get is what that program would send next, in the format of the provider that it speaks
+to; `Envelope.notes`, and stderr on the command line, say what was left out.
+[Look at a session you have](../how-to/look-at-a-session.md) shows how.
+
+| format | its files | given as |
+| --- | --- | --- |
+"""
+
+
+def _session_row(name: str) -> str:
+    fmt: Any = get_format(name)
+    wire = getattr(fmt, "wire", None)
+    given = (
+        "its own lines, Anthropic's messages inside" if wire is None else f"`{wire}`"
+    )
+    if name in _MANY:
+        given = "the format of the body or answer inside"
+    return f"| `{name}` | {fmt.files} | {given} |\n"
+
+
+_MANY = frozenset({"batch", "response"})
+"""Sessions that may be in any provider's format."""
+
+
 def page() -> str:
     """The page as Markdown."""
-    names = [name for name in FORMATS if name not in {"claude-code", "messages"}]
+    sessions = [name for name in FORMATS if name in READ_ONLY]
+    names = [name for name in FORMATS if name not in {*sessions, "messages"}]
     return "".join(
         [
             _HEAD,
             _table("Calls, results and reasoning", _TALK, names),
             _table("Content", _CONTENT, names),
             _table("Notes of the host", _NOTES, names),
+            _BETWEEN,
+            _SESSIONS,
+            *map(_session_row, sessions),
             _TAIL,
         ]
     )

@@ -1,8 +1,8 @@
 """Messages of other libraries, told by keys and types that no format here has.
 
 They look enough like somebody's chat to be read wrongly: what holds a call would be
-taken for text, and its result for an orphan. So each is named and refused, until there
-is a format for it.
+taken for text, and its result for an orphan. So each is named and refused, wherever no
+format reads it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ _PACKAGES: Final = {
     "smolagents": "smolagents",
 }
 """Packages whose objects these are."""
+
+READERS: Final = {
+    "Codex sessions": "codex",
+    "Google ADK events": "adk",
+    "goose": "goose",
+    "OpenTelemetry": "otel-genai",
+}
+"""The formats of those that are read where they stand by themselves."""
 
 _AI_SDK: Final = frozenset(
     {

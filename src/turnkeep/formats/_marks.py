@@ -22,11 +22,21 @@ WEAK: Final = 2
 CARRIED: Final = -1
 """Nothing of it is known. It is carried beside entries that are, and claims nothing."""
 
+SIGNED: Final = 6
+"""What the mark of a program's own log says: no list of messages has one."""
+
 Judge: TypeAlias = Callable[[Any], Judgement]
 """Looks at one entry and never raises; above `COMMON` it has a mark of its own.
 
 It may look at keys, at the types of values and whether texts and lists are empty, at
-true and false, and at the texts under `role` and `type`: whatever `skeleton` keeps.
+true and false, and at the texts under `role` and `type` (and under `key`, in elements):
+whatever `skeleton` keeps.
+"""
+
+Sign: TypeAlias = Callable[[dict[Any, Any]], str | None]
+"""Looks at an object as a whole, and says in words what shows that it is of a format.
+
+It may look anywhere in it, at a bounded part, and never raises.
 """
 
 
@@ -38,7 +48,8 @@ class Marks:
     """What it says about an entry."""
 
     lists: tuple[str, ...] = ("messages",)
-    """Keys under which a request body holds its list."""
+    """Keys under which a request body holds its list; none for logs, which have no
+    body."""
 
     body: Mapping[str, int] = {}
     """Keys beside the list that only this format has, and how much each says."""
@@ -48,6 +59,10 @@ class Marks:
 
     key: str | None = None
     """A key that every body of this format has, and no other's."""
+
+    sign: Sign | None = None
+    """What an object says that is no body with a list of entries; where it says
+    anything, it is of this format."""
 
 
 def part_types(entry: Mapping[str, Any]) -> set[str | None]:

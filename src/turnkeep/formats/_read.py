@@ -14,13 +14,20 @@ import attrs
 from turnkeep.errors import FormatError
 
 from ._json_text import parse_json
+from ._salvage import salvage
 
 Shape: TypeAlias = Literal["json", "messages", "conversations"]
 
+MAGIC = b"SQLite format 3\0"
+"""How the file of a SQLite database begins."""
+
 _GZIP = b"\x1f\x8b"
 _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-_LISTS = ("messages", "contents", "input", "body")
+_LISTS = ("messages", "contents", "input", "body", "custom_id")
 """Keys of an object that is a conversation, not a message."""
+
+_EXPORTS = ("mapping", "chat_messages")
+"""Keys of a conversation in the lists of them that chat services export."""
 
 
 @attrs.frozen
@@ -47,27 +54,46 @@ class Reading:
     """The JSON value; of JSON Lines, the list of its lines' values."""
 
     shape: Shape
-    """`json`; or JSON Lines with a message, or a conversation, on each line."""
+    """`json`; or JSON Lines with a message, or a conversation, on each line. Exports
+    and databases with several conversations are `conversations` too."""
+
+    notes: tuple[str, ...] = ()
+    """What could not be read of a damaged session file, in words."""
 
 
 def read(source: str | Path | BinaryIO) -> Reading:
     """Read a file of JSON or JSON Lines, gzip or not, whole.
 
     JSON Lines are told by the file's name (`.jsonl`, `.ndjson`), or because the first
-    line is a value by itself and more follow.
+    line is a value by itself and more follow. In the log of a program's session what is
+    whole is read where lines are damaged; the notes say so. The databases of opencode
+    and goose are read too, by their path: their sessions, newest first.
 
     Args:
         source:
             A path, or a binary stream, which is read to its end and not closed.
 
     Raises:
-        FormatError: It is neither, with the line and the path of what is wrong.
+        FormatError: It is none of these, with the line and the path of what is wrong.
         OSError: The file cannot be read.
     """
     with _opened(source) as (stream, name):
-        if name.endswith(_LINES):
-            return _of_lines(list(_lines(stream, name)))
         data = _all(stream, name)
+    if data.startswith(MAGIC):
+        return _of_database(source, name)
+    try:
+        if name.endswith(_LINES):
+            return _of_lines(list(_lines(io.BytesIO(data), name)))
+        return _of_text(data, name)
+    except FormatError:
+        saved = salvage(data)
+        if saved is None:
+            raise
+        return Reading(saved.values, "messages", saved.notes)
+
+
+def _of_text(data: bytes, name: str) -> Reading:
+    """A value, or lines of them under any name."""
     text = _text(data, name, 1)
     try:
         value = parse_json(text)
@@ -76,7 +102,25 @@ def read(source: str | Path | BinaryIO) -> Reading:
             reason = f"{name}: {error.reason}"
             raise FormatError(reason, error.path) from None
         return _of_lines(list(_lines(io.BytesIO(data), name)))
+    if isinstance(value, list) and value and all(map(_is_export, value)):
+        return Reading(value, "conversations")
     return Reading(value, "json")
+
+
+def _is_export(value: Any) -> bool:
+    return isinstance(value, dict) and any(key in value for key in _EXPORTS)
+
+
+def _of_database(source: str | Path | BinaryIO, name: str) -> Reading:
+    if not isinstance(source, (str, Path)):
+        reason = f"{name}: a database is read by its path, not from a stream"
+        raise FormatError(reason, "$")
+    # Few read databases, and everybody reads files.
+    from ._databases import read_stored, stored_sessions  # noqa: PLC0415
+
+    path = Path(source)
+    found = [read_stored(path, stored.id) for stored in stored_sessions(path)]
+    return Reading(found, "conversations")
 
 
 def read_entries(source: str | Path | BinaryIO) -> Iterator[Line]:
@@ -194,7 +238,16 @@ def _parses(text: str) -> bool:
 
 
 def _of_lines(lines: list[Line]) -> Reading:
-    shape: Shape = "messages"
-    if lines and all(line.is_conversation for line in lines):
-        shape = "conversations"
-    return Reading([line.value for line in lines], shape)
+    values = [line.value for line in lines]
+    if not lines or not all(line.is_conversation for line in lines):
+        return Reading(values, "messages")
+    return Reading(_by_request(values), "conversations")
+
+
+def _by_request(values: list[Any]) -> list[Any]:
+    """Lines of a batch that share an id, request and answer, as one conversation."""
+    groups: dict[Any, list[Any]] = {}
+    for nth, value in enumerate(values):
+        named = value.get("custom_id") if isinstance(value, dict) else None
+        groups.setdefault(named if isinstance(named, str) else nth, []).append(value)
+    return [group[0] if len(group) == 1 else group for group in groups.values()]

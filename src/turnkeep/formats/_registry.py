@@ -9,6 +9,17 @@ from ._base import Format
 
 _OTHERS = {
     "claude-code": "_claude_code:ClaudeCode",
+    "codex": "_codex:Codex",
+    "gemini-cli": "_gemini_cli:GeminiCli",
+    "opencode": "_opencode:Opencode",
+    "goose": "_goose:Goose",
+    "adk": "_adk:Adk",
+    "otel-genai": "_otel_genai:OtelGenai",
+    "chatgpt": "_chatgpt:ChatGpt",
+    "claude-ai": "_claude_ai:ClaudeAi",
+    "librechat": "_librechat:LibreChat",
+    "batch": "_batch:Batch",
+    "response": "_response:Response",
     "orion": "_orion:Orion",
     "molo": "_molo:Molo",
     "multi-llm": "_multi_llm:MultiLlm",
@@ -31,7 +42,22 @@ FORMATS: tuple[str, ...] = tuple(_CLASSES)
 PYTHON_ONLY = frozenset({"messages"})
 """Formats of Python objects, which no file can hold."""
 
-READ_ONLY = frozenset({"claude-code"})
+SESSIONS = (
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "goose",
+    "adk",
+    "otel-genai",
+    "chatgpt",
+    "claude-ai",
+    "librechat",
+    "batch",
+    "response",
+)
+"""Formats whose messages are given as their program would send them next."""
+
+READ_ONLY = frozenset({"claude-code", *SESSIONS})
 """Formats that are only read: their files are written by the program they are of."""
 
 

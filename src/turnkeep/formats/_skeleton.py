@@ -11,8 +11,13 @@ _SAID: Final = frozenset({"role", "type"})
 _LONGEST: Final = 64
 """Characters of such a text: no name that anybody knows is longer."""
 
-_LISTS: Final = frozenset({"content", "parts", "tool_calls", "blocks", "items"})
+_LISTS: Final = frozenset(
+    {"content", "parts", "tool_calls", "blocks", "items", "attributes"}
+)
 """Lists of an entry whose elements are looked at."""
+
+_NAMED: Final = "key"
+"""Where such an element, an attribute of a trace, says what it is."""
 
 _INSIDE: Final = frozenset({"function", "custom"})
 """Objects in such an element that are looked at."""
@@ -40,7 +45,7 @@ def _of_object(value: dict[Any, Any], depth: int) -> tuple[Any, ...]:
     made: list[Any] = [*value]
     for key, item in value.items():
         if type(item) is str:
-            if key in _SAID:
+            if key in _SAID or (depth == _PART and key == _NAMED):
                 made.append(item[:_LONGEST])
             else:
                 made.append(str if item else "")

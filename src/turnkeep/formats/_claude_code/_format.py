@@ -20,6 +20,7 @@ from .._claude._messages import (
 from .._ids import with_call_ids
 from .._marks import CARRIED, NEVER, Judgement, Marks
 from .._outline import Outline, outline_decoded
+from .._sessions._notes import Notes
 from .._shape import as_array, as_object, as_text, frozen, json_type
 from .._wire import need, weave
 from ._tree import is_message, main_line, put_back
@@ -60,6 +61,7 @@ class ClaudeCode:
 
     name = NAME
     marks = Marks(_judge, lists=_LISTS)
+    files = "`$CLAUDE_CONFIG_DIR` (`~/.claude`): `projects/*/*.jsonl`"
 
     def open(self, value: Any) -> Envelope:
         """The lines of a session file as a list, or an export with `lines`."""
@@ -76,7 +78,8 @@ class ClaudeCode:
                 raise FormatError(reason, "$")
             path = f"$.{key}"
             lines = as_array(value[key], key, path)
-        main = main_line(lines, path)
+        notes = Notes()
+        main = main_line(lines, path, notes)
 
         def replace(made: list[Any]) -> Any:
             result = put_back(lines, main, made)
@@ -87,6 +90,7 @@ class ClaudeCode:
             path=path,
             is_body=key is not None,
             replace=replace,
+            notes=notes.sentences(),
         )
 
     def decode(self, entry: Any, path: str = "$") -> tuple[Message, ...]:

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from turnkeep.errors import FormatError
+
+from ._sessions._format import Session, SessionFormat, marks_of
+from ._sessions._notes import Notes
+from ._sessions._values import kind_of
+from ._shape import as_array, as_object, json_type
+
+NAME: Final = "gemini-cli"
+
+_SHOWN: Final = frozenset({"info", "error", "warning"})
+_NOT_RESENT: Final = ("/", "?", "<session_context>", "<hook_context>")
+"""How the user texts begin that the program leaves out, or makes anew."""
+
+
+def _head(entry: dict[Any, Any]) -> str | None:
+    """A header has `sessionId` and `projectHash`."""
+    if {"sessionId", "projectHash"} <= entry.keys():
+        return "'sessionId' with 'projectHash'"
+    return None
+
+
+def _line(entry: dict[Any, Any]) -> str | None:
+    """A header, or what takes turns back."""
+    return "'$rewindTo'" if "$rewindTo" in entry else _head(entry)
+
+
+class GeminiCli(SessionFormat):
+    """Sessions of the Gemini CLI: a log of entries, or one object that has them.
+
+    An entry is written again when it grows, and the newest writing counts; `$set` and
+    `$rewindTo` change what is there. A result stands at its call and once more in the
+    next user entry; it is given once.
+    """
+
+    name = NAME
+    marks = marks_of(_line, _head)
+    wire = "gemini"
+    files = "`~/.gemini/tmp/*/chats/session-*.jsonl` (older ones `.json`)"
+
+    def read(self, value: Any, notes: Notes) -> Session:
+        """See `SessionFormat.read`."""
+        if isinstance(value, dict):
+            entries = _checked(value.get("messages"), "$.messages")
+        elif isinstance(value, (list, tuple)):
+            entries = _replayed(value, notes)
+        else:
+            reason = f"expected a session or its lines, got {json_type(value)}"
+            raise FormatError(reason, "$")
+        talk = _Talk(notes)
+        for path, entry in entries:
+            talk.take(entry, path)
+        return talk.session()
+
+
+def _checked(messages: Any, path: str) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{path}[{nth}]", as_object(entry, "an entry", f"{path}[{nth}]"))
+        for nth, entry in enumerate(as_array(messages, "messages", path))
+    ]
+
+
+def _replayed(lines: Sequence[Any], notes: Notes) -> list[tuple[str, dict[str, Any]]]:
+    """The entries that are left when every line has been done."""
+    entries: dict[Any, tuple[str, dict[str, Any]]] = {}
+    for nth, line in enumerate(lines):
+        path = f"$[{nth}]"
+        as_object(line, "a line", path)
+        if "$rewindTo" in line:
+            _rewind(entries, line["$rewindTo"], notes)
+        elif isinstance(change := line.get("$set"), dict):
+            if "messages" in change:
+                found = _checked(change["messages"], f"{path}.$set.messages")
+                entries = {_key(entry, where): (where, entry) for where, entry in found}
+        elif kind_of(line):
+            key = _key(line, path)
+            entries[key] = (path, line)
+    return list(entries.values())
+
+
+def _key(entry: dict[str, Any], path: str) -> Any:
+    """What an entry goes by: its id, else its place."""
+    found = entry.get("id")
+    return found if isinstance(found, str) else (path,)
+
+
+def _rewind(entries: dict[Any, Any], target: Any, notes: Notes) -> None:
+    keys = list(entries)
+    start = keys.index(target) if target in keys else 0
+    for key in keys[start:]:
+        del entries[key]
+    notes.left_out("entry | taken back by a rewind", len(keys) - start)
+
+
+class _Talk:
+    """The contents, as the entries are read one after the other."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.contents: list[dict[str, Any]] = []
+        self.model: str | None = None
+        self._waiting: dict[str, list[Any]] = {}
+        """Results that stand at their calls, and in no user entry so far."""
+        self._open: set[str] = set()
+        self._seen: set[str] = set()
+        """Answered calls of the model's last turn."""
+
+    def take(self, entry: dict[str, Any], path: str) -> None:
+        kind = kind_of(entry)
+        if kind == "gemini":
+            self._answer()
+            self._said(entry, path)
+        elif kind == "user":
+            self._asked(entry, path)
+        elif kind in _SHOWN:
+            self.notes.left_out("entry | only shown")
+        else:
+            self.notes.left_out("entry of an unknown type")
+
+    def _said(self, entry: dict[str, Any], path: str) -> None:
+        model = entry.get("model")
+        self.model = model if isinstance(model, str) else self.model
+        parts = _parts(entry.get("content"), f"{path}.content")
+        self.notes.left_out("thought | never sent back", _count(entry.get("thoughts")))
+        calls = entry.get("toolCalls") or ()
+        where = f"{path}.toolCalls"
+        listed = as_array(calls, "toolCalls", where)
+        has_calls = any("functionCall" in part for part in parts)
+        self._seen = set()
+        self._open = {i for part in parts if (i := _id(part, "functionCall"))}
+        for nth, call in enumerate(listed):
+            as_object(call, "a call", f"{where}[{nth}]")
+            self._call(call, None if has_calls else parts)
+        if parts:
+            self.contents.append({"role": "model", "parts": parts})
+
+    def _call(self, call: dict[str, Any], parts: list[Any] | None) -> None:
+        named = {key: call[key] for key in ("id", "name", "args") if key in call}
+        if parts is not None:
+            parts.append({"functionCall": named})
+        call_id = call.get("id")
+        if isinstance(call_id, str):
+            self._open.add(call_id)
+            found = _result_of(call)
+            if found:
+                self._waiting[call_id] = found
+
+    def _asked(self, entry: dict[str, Any], path: str) -> None:
+        parts = _parts(entry.get("content"), f"{path}.content")
+        answers = [i for part in parts if (i := _id(part, "functionResponse"))]
+        if not answers:
+            self._answer()
+            if _is_made_anew(parts):
+                self.notes.left_out("user text | a command, or made anew each time")
+            elif parts:
+                self.contents.append({"role": "user", "parts": parts})
+            return
+        kept = []
+        for part in parts:
+            call_id = _id(part, "functionResponse")
+            if call_id is None or call_id not in self._seen:
+                kept.append(part)
+            else:
+                self.notes.left_out("result | written twice")
+            if call_id is not None:
+                self._seen.add(call_id)
+                self._waiting.pop(call_id, None)
+        for found in self._waiting.values():
+            kept += found
+        self._seen |= self._waiting.keys()
+        self._waiting.clear()
+        if any(_id(part, "functionResponse") for part in kept):
+            self.contents.append({"role": "user", "parts": kept})
+
+    def _answer(self) -> None:
+        """Give the results that no user entry gave."""
+        parts = [part for found in self._waiting.values() for part in found]
+        if parts:
+            self.contents.append({"role": "user", "parts": parts})
+        self._seen |= self._waiting.keys()
+        self._waiting.clear()
+
+    def session(self) -> Session:
+        self._answer()
+        if left := len(self._open - self._seen):
+            self.notes.say(f"calls without a result: {left}")
+        return Session(self.contents, model=self.model)
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, (list, tuple)) else 0
+
+
+def _id(part: dict[str, Any], key: str) -> str | None:
+    inner = part.get(key)
+    found = inner.get("id") if isinstance(inner, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _parts(content: Any, path: str) -> list[dict[str, Any]]:
+    """Content as parts: it may be a text, a part, or a list of either."""
+    if content is None or content == "":
+        return []
+    if isinstance(content, str):
+        return [{"text": content}]
+    if isinstance(content, dict):
+        return [dict(content)]
+    return list(_each(as_array(content, "content", path), path))
+
+
+def _each(content: Sequence[Any], path: str) -> Iterator[dict[str, Any]]:
+    for nth, part in enumerate(content):
+        if isinstance(part, str):
+            yield {"text": part}
+        else:
+            yield dict(as_object(part, "a part", f"{path}[{nth}]"))
+
+
+def _result_of(call: dict[str, Any]) -> list[Any]:
+    """The parts that answer *call*; each call holds the answers of all its siblings."""
+    result = call.get("result")
+    if isinstance(result, str):
+        named = {key: call[key] for key in ("id", "name") if key in call}
+        return [{"functionResponse": {**named, "response": {"output": result}}}]
+    found = result if isinstance(result, (list, tuple)) else [result]
+    parts: list[Any] = []
+    ours = False
+    for part in found:
+        if not isinstance(part, dict):
+            continue
+        if "functionResponse" in part:
+            # Of the answers that an old file repeats, the first is the call's.
+            ours = _id(part, "functionResponse") == call.get("id") and not parts
+        if ours:
+            parts.append(part)
+    return parts
+
+
+def _is_made_anew(parts: Sequence[dict[str, Any]]) -> bool:
+    text = parts[0].get("text") if parts else None
+    return isinstance(text, str) and text.startswith(_NOT_RESENT)
