@@ -747,7 +747,7 @@ def test_row_42_messages_have_kinds(kind: str) -> None:
 
 def test_row_43_checkpoints() -> None:
     """A summary of ours is a checkpoint there, and a summary again when read."""
-    summary = Message.user("[turnkeep:summary]\nthey met", kind="summary")
+    summary = Message.user("[turnkeep:summary e1c527a2]\nthey met", kind="summary")
 
     (entry,) = get_format("mermaid").encode([summary])
 

@@ -9,13 +9,13 @@ Not public: it may change in any release.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 import attrs
 
-from turnkeep.turns import HIDDEN, SYSTEM, Grouping
+from turnkeep.turns import HIDDEN, OURS, SYSTEM, Grouping
 
 Results: TypeAlias = Literal["after-call", "after-run", "anywhere"]
 """Where the results of a call must stand: right after the message that made it, in the
@@ -177,14 +177,16 @@ def core_of(grouping: Grouping, turn: int, policy: Policy) -> tuple[int, ...]:
     if policy.opener_stays:
         core += _first_said(grouping, steps)
     if policy.closer_stays and turn + 1 < grouping.turns:
-        core += _first_said(grouping, reversed(steps))
+        core += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
     return tuple(sorted({*core}))
 
 
-def _first_said(grouping: Grouping, steps: Iterable[int]) -> list[int]:
+def _first_said(
+    grouping: Grouping, steps: Iterable[int], unsaid: Sequence[int] = (SYSTEM, HIDDEN)
+) -> list[int]:
     kinds, first = grouping.kinds, grouping.first
     for step in steps:
-        if kinds[first[step]] not in (SYSTEM, HIDDEN):
+        if kinds[first[step]] not in unsaid:
             return [step]
     return []
 

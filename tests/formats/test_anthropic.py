@@ -152,11 +152,11 @@ def test_edits_that_do_not_fit_the_layout_put_results_first() -> None:
         {"is_error": False},
         {"content": "done", "cache_control": {"type": "ephemeral"}},
         {"content": [text("a"), {"type": "tool_reference", "tool_name": "x"}]},
-        {"content": "[turnkeep:pending]\nstarted"},
-        {"content": [text("[turnkeep:interim]\nhalf")]},
-        {"content": "[turnkeep:pending]"},
-        {"content": "[turnkeep:pending]  \nodd"},
-        {"content": "[turnkeep:cleared]\n"},
+        {"content": "[turnkeep:pending 02a2e08b]\nstarted"},
+        {"content": [text("[turnkeep:interim 6d20911d]\nhalf")]},
+        {"content": "[turnkeep:pending 5962ee77]"},
+        {"content": "[turnkeep:pending 25dfb52a]  \nodd"},
+        {"content": "[turnkeep:cleared 30401a79]\n"},
     ],
     ids=json.dumps,
 )
@@ -169,11 +169,11 @@ def test_results_that_are_not_final_are_recognised() -> None:
     (message,) = read(
         FMT,
         user(
-            result("a", content="[turnkeep:pending]\nstarted"),
-            result("b", content=[text("[turnkeep:interim]\nhalf")]),
-            result("c", content="[turnkeep:pending]"),
+            result("a", content="[turnkeep:pending 02a2e08b]\nstarted"),
+            result("b", content=[text("[turnkeep:interim 6d20911d]\nhalf")]),
+            result("c", content="[turnkeep:pending 5962ee77]"),
             result("d", content="[not ours]"),
-            result("e", content="[turnkeep:summary]\nno flag"),
+            result("e", content="[turnkeep:summary 25040318]\nno flag"),
         ),
     )
     a, b, c, d, e = message.tool_results
@@ -186,7 +186,7 @@ def test_results_that_are_not_final_are_recognised() -> None:
 
 
 def test_our_insertions_are_recognised() -> None:
-    (message,) = read(FMT, {"role": "user", "content": "[turnkeep:summary]\nso far"})
+    (message,) = read(FMT, {"role": "user", "content": "[turnkeep:summary 316f4501]\nso far"})
 
     assert message.kind == "summary"
 
@@ -399,7 +399,7 @@ def test_foreign_a_stand_in_stands_before_the_text_it_would_cut_off() -> None:
 
     assert entries == [
         user(result("a")),
-        user(result("b", content="[turnkeep:pending]\nopen"), text("next?")),
+        user(result("b", content="[turnkeep:pending 533f65f1]\nopen"), text("next?")),
     ]
 
 
@@ -506,7 +506,7 @@ def test_foreign_marks_a_result_that_has_no_text() -> None:
     image = Image(PNG, "image/png")
     (entry,) = FMT.encode([Message.tool_result("a", [image], pending=True)])
 
-    assert entry["content"][0]["content"][0] == text("[turnkeep:pending]")
+    assert entry["content"][0]["content"][0] == text("[turnkeep:pending 5962ee77]")
     assert entry["content"][0]["content"][1]["type"] == "image"
 
 

@@ -91,8 +91,8 @@ def test_results_that_are_not_final_are_recognised() -> None:
     (message,) = read(
         FMT,
         user(
-            answer("a", [{"text": "[turnkeep:pending]\nstarted"}]),
-            answer("b", [{"text": "[turnkeep:interim]\nhalf"}, {"json": 1}]),
+            answer("a", [{"text": "[turnkeep:pending 02a2e08b]\nstarted"}]),
+            answer("b", [{"text": "[turnkeep:interim 6d20911d]\nhalf"}, {"json": 1}]),
         ),
     )
 
@@ -309,7 +309,7 @@ def test_foreign_stand_in_joins_the_results_it_belongs_to() -> None:
     assert entries == [
         user(
             answer("a"),
-            answer("b", [{"text": "[turnkeep:pending]\nopen"}]),
+            answer("b", [{"text": "[turnkeep:pending 533f65f1]\nopen"}]),
             {"text": "next?"},
         )
     ]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import HIDDEN, RESULT, SYSTEM
+from turnkeep.turns import HIDDEN, OURS, RESULT, SYSTEM
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -113,7 +113,8 @@ class Last:
                     step
                     for step in grouping.steps_of(turn)
                     if step not in core
-                    and grouping.kinds[grouping.first[step]] not in (SYSTEM, HIDDEN)
+                    and grouping.kinds[grouping.first[step]]
+                    not in (SYSTEM, HIDDEN, OURS)
                     and not (kept and kept[step])
                 }
             others.difference_update(inner)

@@ -17,7 +17,16 @@ from turnkeep.model import (
 )
 from turnkeep.plans import Cause, Inserted
 from turnkeep.policy import NO_DEMANDS, Policy, held_besides
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
+from turnkeep.turns import (
+    ASSISTANT,
+    HIDDEN,
+    OURS,
+    RESULT,
+    SYSTEM,
+    USER,
+    Grouping,
+    OpenCall,
+)
 
 from ._views import HistoryView, Progress
 
@@ -131,7 +140,7 @@ class History:
                 at += 1
             # Words that come with another result of the step follow that one.
             answers = at < total and step_of[at] in grouping.ties.get(step, ())
-            if at < total and kinds[at] == USER and not answers:
+            if at < total and kinds[at] in (USER, OURS) and not answers:
                 said = Message.assistant(BRIDGE_ANSWER, kind="bridge")
                 self._add_bridge(step, at - 1, said)
 
