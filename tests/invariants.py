@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnkeep.model import INTERIM, PENDING
+from turnkeep.model import INTERIM, PENDING, marker_of
 
 Entry = dict[str, Any]
 
@@ -16,7 +16,7 @@ Entry = dict[str, Any]
 def is_final(entry: Entry) -> bool:
     """Whether a tool message closes its call."""
     text = entry["content"]
-    return not (isinstance(text, str) and text.startswith((PENDING, INTERIM)))
+    return not (isinstance(text, str) and marker_of(text) in (PENDING, INTERIM))
 
 
 def pair(chat: list[Entry]) -> tuple[dict[int, tuple[int, int]], set[tuple[int, int]]]:

@@ -957,7 +957,7 @@ def test_row_55_long_tool_results_are_cut() -> None:
     )
 
     (result,) = [m for m in kept if m.tool_results]
-    assert result.text.startswith("[turnkeep:shortened]")
+    assert result.text.startswith("[turnkeep:shortened ")
     assert len(result.text) < 2_000
 
 

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from turnkeep.turns import HIDDEN, OURS, SYSTEM, Grouping
+from turnkeep.turns import HIDDEN, OURS, RESULT, SYSTEM, Grouping
 
 Results: TypeAlias = Literal["after-call", "after-run", "anywhere"]
 """Where the results of a call must stand: right after the message that made it, in the
@@ -104,6 +104,19 @@ class Policy:
     def closer_stays(self) -> bool:
         """Whether its last message does so too, because roles must alternate."""
         return self.alternates or not self.user_after_tool_ok
+
+    def opens_for(self, *, calls: bool) -> bool:
+        """Whether kept steps need their turn's first message; *calls*: some make any.
+
+        A rule, where `opener_stays` is an order of going.
+        """
+        if self.first_user or self.opens_with == "user" or self.alternates:
+            return True
+        return calls and (self.opens_with != "any" or not self.call_after_assistant_ok)
+
+    def closes_for(self, *, calls: bool) -> bool:
+        """Whether they need its last message, so that the next one may follow."""
+        return self.alternates or (calls and not self.user_after_tool_ok)
 
     @cached_property
     def core(self) -> bool:
@@ -214,5 +227,27 @@ def held_besides(grouping: Grouping, held: Iterable[int], policy: Policy) -> lis
     if policy.core:
         said = {s for s in (*held, *more) if kinds[first[s]] not in (SYSTEM, HIDDEN)}
         for turn in {grouping.turn_of(step) for step in said}:
-            more += core_of(grouping, turn, policy)
+            steps = said.intersection(grouping.steps_of(turn))
+            more += _bound_to(grouping, turn, steps, policy)
     return more
+
+
+def _bound_to(
+    grouping: Grouping, turn: int, held: Iterable[int], policy: Policy
+) -> list[int]:
+    """The steps of a turn that its *held* ones would be refused without."""
+    calls = False
+    if not policy.alternates:
+        waiting = {grouping.step_at(call.message) for call in grouping.open_calls}
+        calls = any(
+            step in waiting
+            or any(grouping.kinds[index] == RESULT for index in grouping.members(step))
+            for step in held
+        )
+    steps = grouping.steps_of(turn)
+    bound: list[int] = []
+    if policy.opens_for(calls=calls):
+        bound += _first_said(grouping, steps)
+    if policy.closes_for(calls=calls) and turn + 1 < grouping.turns:
+        bound += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
+    return bound

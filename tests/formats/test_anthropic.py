@@ -22,6 +22,8 @@ from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
+    INTERIM,
+    PENDING,
     Document,
     Image,
     Json,
@@ -33,6 +35,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     freeze,
+    mark,
     same,
 )
 
@@ -186,7 +189,9 @@ def test_results_that_are_not_final_are_recognised() -> None:
 
 
 def test_our_insertions_are_recognised() -> None:
-    (message,) = read(FMT, {"role": "user", "content": "[turnkeep:summary 316f4501]\nso far"})
+    (message,) = read(
+        FMT, {"role": "user", "content": "[turnkeep:summary 316f4501]\nso far"}
+    )
 
     assert message.kind == "summary"
 
@@ -756,8 +761,8 @@ results = st.builds(
         st.just({}),
         st.builds(lambda c: {"content": c}, st.none() | texts),
         st.builds(lambda c: {"content": c}, st.lists(inner_blocks, max_size=2)),
-        st.builds(lambda t: {"content": f"[turnkeep:pending]{t}"}, texts),
-        st.builds(lambda t: {"content": [text(f"[turnkeep:interim]\n{t}")]}, texts),
+        st.builds(lambda t: {"content": mark(PENDING, t)}, texts),
+        st.builds(lambda t: {"content": [text(mark(INTERIM, t))]}, texts),
     ),
     st.dictionaries(st.just("is_error"), st.booleans()),
 )

@@ -22,6 +22,7 @@ from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
+    PENDING,
     Block,
     Document,
     Image,
@@ -33,6 +34,7 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     freeze,
+    mark,
     same,
 )
 
@@ -615,7 +617,7 @@ answers = st.builds(
             media,
             opaques,
             st.builds(lambda v, m: {**m, "json": v}, json_values, more),
-            texts.map(lambda t: {"text": f"[turnkeep:pending]\n{t}"}),
+            texts.map(lambda t: {"text": mark(PENDING, t)}),
         ),
         max_size=3,
     ),

@@ -21,6 +21,7 @@ from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
+    INTERIM,
     Block,
     Document,
     Image,
@@ -33,6 +34,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     freeze,
+    mark,
     same,
 )
 
@@ -711,7 +713,7 @@ responses = st.one_of(
     st.builds(
         lambda key, value: {key: value},
         st.sampled_from(["output", "error", "result", "text", "place"]),
-        texts | json_values | texts.map("[turnkeep:interim]\n{}".format),
+        texts | json_values | texts.map(lambda t: mark(INTERIM, t)),
     ),
     json_objects,
 )

@@ -97,8 +97,14 @@ def test_fields_mean_what_they_say() -> None:
         },
         {"type": "user", "content": [{"type": "video", "frames": [1]}]},
         {**RESULT, "content": ASSISTANT["content"]},
-        {**RESULT, "content": [IMAGE, {"type": "text", "text": "[turnkeep:pending 5962ee77]"}]},
-        {**RESULT, "content": [{"type": "text", "text": "[turnkeep:interim 98d37c13]"}]},
+        {
+            **RESULT,
+            "content": [IMAGE, {"type": "text", "text": "[turnkeep:pending 5962ee77]"}],
+        },
+        {
+            **RESULT,
+            "content": [{"type": "text", "text": "[turnkeep:interim 98d37c13]"}],
+        },
         {
             "type": "user",
             "content": [{**IMAGE, "source": {"data": "", "media_type": "", "x": [1]}}],

@@ -97,7 +97,13 @@ def test_reasoning_goes_back_verbatim() -> None:
         {"User": []},
         {"User": [{"Text": ""}, {"Wire": 5}, {"Wire": None}, {"Wire": [1]}]},
         {"System": ""},
-        {"ToolResult": {"id": "", "content": "[turnkeep:pending aea9605e]  \nx", "later": 1}},
+        {
+            "ToolResult": {
+                "id": "",
+                "content": "[turnkeep:pending aea9605e]  \nx",
+                "later": 1,
+            }
+        },
         {"User": [{"Image": {"mime_type": "", "data": [], "later": 1}}]},
     ],
 )
@@ -200,7 +206,9 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
 def test_summaries_are_recognised() -> None:
     """Those of molo by its first line, ours by our marker."""
     (theirs,) = assert_exact("molo", {"System": "Summary of prior context:\nthey met"})
-    (ours,) = assert_exact("molo", {"User": [{"Text": "[turnkeep:summary 543792ed]\nx"}]})
+    (ours,) = assert_exact(
+        "molo", {"User": [{"Text": "[turnkeep:summary 543792ed]\nx"}]}
+    )
 
     assert (theirs.kind, ours.kind) == ("summary", "summary")
 

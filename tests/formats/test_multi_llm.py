@@ -122,7 +122,9 @@ def _with(**attributes: Any) -> dict[str, Any]:
         _with(metadata={"turnkeep": {"pinned": False, "x": 1}}),
         {
             **RESULT,
-            "content": {"ToolResult": {**TOLD, "content": "[turnkeep:pending 5962ee77]"}},
+            "content": {
+                "ToolResult": {**TOLD, "content": "[turnkeep:pending 5962ee77]"}
+            },
         },
     ],
 )

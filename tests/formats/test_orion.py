@@ -251,7 +251,9 @@ def test_orions_summary_is_a_summary() -> None:
 
 def test_our_insertions_are_recognised_by_their_first_line() -> None:
     """The line stays; the kind says what it is."""
-    (message,) = assert_exact("orion", {**USER, "content": "[turnkeep:digest 1c5d91c6]\nx"})
+    (message,) = assert_exact(
+        "orion", {**USER, "content": "[turnkeep:digest 1c5d91c6]\nx"}
+    )
 
     assert message.kind == "digest"
 

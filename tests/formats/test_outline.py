@@ -108,7 +108,13 @@ CHAT: list[list[dict[str, Any]]] = [
     [{"role": "user", "content": []}],
     [{"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]}],
     [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:error]\nno"}],
-    [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:interim 6d20911d]\nhalf"}],
+    [
+        {
+            "role": "tool",
+            "tool_call_id": "a",
+            "content": "[turnkeep:interim 6d20911d]\nhalf",
+        }
+    ],
     [{"role": "tool", "tool_call_id": "a", "content": "r", "name": "f", "id": "got"}],
     [{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}],
     [{"role": "function", "name": "f", "content": "r"}],

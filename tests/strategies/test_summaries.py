@@ -19,7 +19,7 @@ from turnkeep import (
     Message,
     Text,
 )
-from turnkeep.model import DIGEST, SUMMARY, marker_of, unmark
+from turnkeep.model import DIGEST, SUMMARY, mark, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
 from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarize
 from turnkeep.strategies._calling import Rehearsal, SummarizerError, call
@@ -59,7 +59,7 @@ def test_the_oldest_turns_go_together_and_a_summary_stands_for_them() -> None:
 
     assert [m.id for m in writer.given[0]] == ["u0", "u1"]
     assert [m.kind for m in sent] == [None, "summary", None, None]
-    assert sent[1].text == f"{SUMMARY}\nThey spoke. (1)"
+    assert sent[1].text == mark(SUMMARY, "They spoke. (1)")
     assert sent[1].metadata["sources"] == ("u0", "u1")
     assert {d.cause for d in made.dropped} == {"summary"}
     assert history[1].text == sized(20)

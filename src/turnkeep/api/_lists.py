@@ -53,10 +53,11 @@ class RuleCounter:
 
     by_entry = False
 
-    def __init__(self, counter: RequestCounter, form: str) -> None:
-        """Count with *counter* what was read from the format called *form*."""
+    def __init__(self, counter: RequestCounter, fmt: Format) -> None:
+        """Count with *counter* what was read from format *fmt*."""
         self._counter = counter
-        self.salt = salt_of(counter, form)
+        self._format = fmt
+        self.salt = salt_of(counter, fmt.name)
 
     def entry(self, entry: Any, message: Message) -> int:
         """See `Counter.entry`."""
@@ -64,8 +65,13 @@ class RuleCounter:
         return self._counter.message(as_sent(message))
 
     def made(self, message: Message) -> int:
-        """See `Counter.made`."""
-        return self._counter.message(as_sent(message))
+        """See `Counter.made`: what is sent is counted, as it would be read again."""
+        fmt, count = self._format, self._counter.message
+        return sum(
+            count(as_sent(read))
+            for entry in fmt.encode([message])
+            for read in fmt.decode(entry)
+        )
 
 
 class CallerCounter:

@@ -339,6 +339,8 @@ class Fitter:
             return True
         if calls and (demands.closer_stays or demands.joins != "nothing"):
             return True
+        if demands.core and grouping.late and self._reads_late_results():
+            return True
         if demands.core and (
             "step" in ledger.pins.values()
             or any(
@@ -353,6 +355,15 @@ class Fitter:
         if demands.system_between and grouping.kinds.lstrip(_SYSTEM).find(SYSTEM) >= 0:
             return True
         return demands.thinking and self._holds_thinking()
+
+    def _reads_late_results(self) -> bool:
+        """Whether an unread result answers a call of an earlier turn."""
+        grouping = self.ledger.grouping
+        now = grouping.turns - 1
+        return any(
+            grouping.turn_of(grouping.step_at(index)) != now
+            for index in grouping.unread()
+        )
 
     def _ends_on_late_result(self) -> bool:
         """Whether what stands last is sent further up; costs the run of results."""

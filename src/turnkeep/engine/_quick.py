@@ -16,7 +16,9 @@ import attrs
 from turnkeep.engine import Memory
 from turnkeep.index._ledger import Ledger
 from turnkeep.plans import Cause
-from turnkeep.turns import SYSTEM, OpenCall
+from turnkeep.turns import ASSISTANT, SYSTEM, OpenCall
+
+_SPOKE = bytes([ASSISTANT])
 
 
 @attrs.frozen
@@ -84,6 +86,8 @@ class Base:
         if newest is None or newest < outcome.cut.step:
             return None
         if grouping.question_of(grouping.turns - 1) is None:
+            return None
+        if any(grouping.step_at(i) < outcome.cut.step for i in _unread(ledger)):
             return None
         rest = outcome.tokens - ledger.steps.total
         return cls(outcome.cut, ledger.version, ledger.shifts, rest)
@@ -206,10 +210,16 @@ def _is_counted(ledger: Ledger, cut: int, before: Sequence[int]) -> bool:
     return all(counts[i] >= 0 for step in before for i in grouping.members(step))
 
 
+def _unread(ledger: Ledger) -> list[int]:
+    return [i for i in ledger.grouping.unread() if not ledger.is_left_out(i)]
+
+
 def _held_now(ledger: Ledger, pending: Sequence[OpenCall], newest: int) -> list[int]:
     """Steps that only the moment holds: open calls, the question, the newest step."""
     grouping, static = ledger.grouping, ledger.static
     held = {newest}
+    if ledger.grouping.kinds[-1:] != _SPOKE:
+        held.update(map(grouping.step_at, _unread(ledger)))
     question = grouping.question_of(grouping.turns - 1)
     if question is not None:
         held.add(question)

@@ -118,10 +118,9 @@ class Last:
                     and not (kept and kept[step])
                 }
             others.difference_update(inner)
-            if not others and not any(
-                step in history.held or step in history.soft for step in core
-            ):
-                going += core
+            if not others:
+                held, soft = history.held, history.soft
+                going += [s for s in core if s not in held and s not in soft]
         return going
 
     def may_return(self, steps: Iterable[int], gone: Sequence[int]) -> bool:

@@ -21,9 +21,11 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    marker_of,
     thaw,
     trusted_message,
     trusted_text,
+    unmark,
 )
 
 from ._base import is_own
@@ -176,7 +178,9 @@ def _as_result(blocks: list[Block], call_id: str, *, is_error: bool) -> ToolResu
     if blocks and isinstance(first := blocks[0], Text):
         text, pending, interim = take_marker(first.text)
         # A marker alone stands before content that is not text.
-        alone = (pending or interim) and text in {PENDING, INTERIM} and not first.extra
+        alone = marker_of(text) in {PENDING, INTERIM} and not (
+            first.extra or unmark(text)
+        )
         blocks[:1] = () if alone else (attrs.evolve(first, text=text),)
     return ToolResult(
         call_id, tuple(blocks), is_error=is_error, pending=pending, interim=interim

@@ -47,4 +47,4 @@ def lined_content(result: ToolResult) -> Sequence[Block]:
     if result.content and isinstance(first := result.content[0], Text):
         said = attrs.evolve(first, text=mark(marker, first.text))
         return (said, *result.content[1:])
-    return (Text(mark(marker, "")), *result.content)
+    return (Text(mark(marker, "").rstrip()), *result.content)

@@ -364,6 +364,9 @@ class History:
         if question is not None:
             held.setdefault(question, Cause.QUESTION)
         held.setdefault(newest, Cause.NEWEST)
+        for index in grouping.unread():
+            if index not in self.gone:
+                held.setdefault(grouping.step_at(index), Cause.UNREAD)
         if question is None and grouping.kinds[grouping.first[newest]] == SYSTEM:
             last = self._last_said(range(grouping.steps))
             if last is not None:

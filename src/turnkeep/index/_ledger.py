@@ -178,6 +178,10 @@ class Ledger:
         if step in self.static:
             self.fixed.add(step, change)
 
+    def is_left_out(self, index: int) -> bool:
+        """Whether no window holds a message: it was replaced, or answers nothing."""
+        return index in self._left_out
+
     @property
     def ends_left_out(self) -> bool:
         """Whether no window holds the last message that is meant for the model."""

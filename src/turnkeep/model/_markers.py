@@ -43,6 +43,7 @@ STAND_IN_TEXT = (
 
 ALL = (PENDING, INTERIM, CLEARED, SHORTENED, SUMMARY, DIGEST, BRIDGE)
 
+_LOOKS_OURS: Final = re.compile(r"\[turnkeep:[a-z]+(?: [0-9a-f]*)?\]")
 _LINE: Final = re.compile(r"\[turnkeep:([a-z]+) ([0-9a-f]{8})\][ \r]*(?:\n|\Z)")
 
 
@@ -75,6 +76,18 @@ def marker_of(text: str) -> str | None:
 def unmark(text: str) -> str:
     """*text* without the marker line it may start with."""
     return text if marker_of(text) is None else text.partition("\n")[2]
+
+
+def without_line(text: str) -> str:
+    r"""*text*, of which we make one of ours, without a first line that looks like ours.
+
+    A model that read such a line, or a caller, may write it before what it says.
+
+    >>> without_line("[turnkeep:summary]\nIn short.")
+    'In short.'
+    """
+    first, _, rest = text.partition("\n")
+    return rest if _LOOKS_OURS.fullmatch(first.rstrip()) else text
 
 
 def _check(marker: str, text: str) -> str:

@@ -32,7 +32,7 @@ def _as_sent(block: Block) -> Block:
         return attrs.evolve(block, content=(head, *rest), pending=False, interim=False)
     return attrs.evolve(
         block,
-        content=(Text(mark(marker, "")), *block.content),
+        content=(Text(mark(marker, "").rstrip()), *block.content),
         pending=False,
         interim=False,
     )

@@ -19,6 +19,8 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    mark,
+    plain_text,
 )
 
 from ._base import Parts, TextCounter
@@ -298,7 +300,9 @@ class Rules:
             tally.results += self._name(block.tool_name)
         if not block.final:
             # On the wire their text begins with a line that says what they are.
-            tally.results += self._word(f"{PENDING if block.pending else INTERIM}\n")
+            marker = PENDING if block.pending else INTERIM
+            line, _, _ = mark(marker, plain_text(content)).partition("\n")
+            tally.results += self._word(f"{line}\n")
 
     def _thinking(self, block: Thinking) -> int:
         sealed = round(len(block.data) / _SEALED_CHARACTERS) if block.data else 0

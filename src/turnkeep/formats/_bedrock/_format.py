@@ -160,7 +160,9 @@ class Bedrock(BlockFormat):
         return self.encode(messages)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """A list of system blocks as one system message."""
+        """A list of system blocks, or plain text, as one system message."""
+        if isinstance(system, str):
+            return (Message(Role.SYSTEM, (Text(system),)),)
         blocks, codes = self.read_blocks(system, path, "system")
         layout = layout_text(NAME, codes)
         return (Message(Role.SYSTEM, tuple(blocks), layout=layout),)
