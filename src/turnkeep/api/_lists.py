@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Protocol
 from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format
-from turnkeep.formats._neighbours import joiner_of
+from turnkeep.formats._neighbours import content_key_of, joiner_of, rejoin
 from turnkeep.formats._objects import Objects
 from turnkeep.formats._outline import Outline, own_id
 from turnkeep.formats._parted import part_late, part_message
@@ -454,9 +454,11 @@ class ListSource:
         is_whole = (parts[0], parts[-1] + 1) == self._parts(nth)
         if is_whole and not any(i in edits for i in parts):
             return [entries[nth]]
-        return self.format.encode(
+        made = self.format.encode(
             [edits[i][0] if i in edits else self.message(i) for i in parts]
         )
+        key = content_key_of(self.format.name) if len(parts) > 1 else None
+        return made if key is None else rejoin(made, key)
 
 
 def _goes_on(

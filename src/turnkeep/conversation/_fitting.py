@@ -13,7 +13,7 @@ from turnkeep.budgets import Budget
 from turnkeep.engine import Memory, Terms, make_plan
 from turnkeep.engine._order import Placement
 from turnkeep.engine._quick import Base, Cut, Outcome, cut_of, quick_plan
-from turnkeep.errors import Held
+from turnkeep.errors import BudgetExceededError, Held
 from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
@@ -273,11 +273,46 @@ class Fitter:
         )
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, Past(ledger), rules)
-        plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
+        try:
+            plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
+        except BudgetExceededError as error:
+            if error.limit != "tokens" or not self.learner.calibration.count:
+                raise
+            raise BudgetExceededError(
+                needed=error.needed,
+                available=error.available,
+                smallest=self._smallest(limits, error),
+                limit=error.limit,
+                held=error.held,
+            ) from None
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
         self.remember(memory_of(plan), 0)
         return plan
+
+    def _smallest(self, limits: Limits, error: BudgetExceededError) -> int:
+        """The smallest `max_tokens` that takes what is needed, as taught by now.
+
+        The margin of a taught counter is another one for another budget.
+        """
+        counter, reserve = self.ledger.counter, limits.budget.reserve
+        spent = sum(limits.spent)
+
+        def takes(max_tokens: int) -> bool:
+            budget = attrs.evolve(limits.budget, max_tokens=max_tokens)
+            margin = self.learner.margin(max_tokens - reserve, counter)
+            return budget.available(tools=spent, margin=margin) >= error.needed - spent
+
+        low, high = reserve, max(error.smallest, reserve + 1)
+        while not takes(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if takes(middle):
+                high = middle
+            else:
+                low = middle
+        return high
 
     def _learn(self, made: Source, limits: Limits) -> None:
         if made.pruned or limits.budget.prices is not None:

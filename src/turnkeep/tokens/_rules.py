@@ -20,7 +20,6 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     mark,
-    plain_text,
 )
 
 from ._base import Parts, TextCounter
@@ -301,7 +300,8 @@ class Rules:
         if not block.final:
             # On the wire their text begins with a line that says what they are.
             marker = PENDING if block.pending else INTERIM
-            line, _, _ = mark(marker, plain_text(content)).partition("\n")
+            said = content[0].text if content and type(content[0]) is Text else ""
+            line, _, _ = mark(marker, said).partition("\n")
             tally.results += self._word(f"{line}\n")
 
     def _thinking(self, block: Thinking) -> int:

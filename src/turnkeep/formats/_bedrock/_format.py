@@ -14,6 +14,7 @@ from turnkeep.model import (
     Message,
     Opaque,
     Role,
+    Text,
     Thinking,
     thaw,
 )
