@@ -23,7 +23,7 @@ from turnkeep.plans import Cause, Inserted, Plan, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
 from turnkeep.tokens import RequestCounter
-from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall
+from turnkeep.turns import ASSISTANT, SYSTEM, USER, OpenCall, early_answers
 
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
@@ -344,6 +344,8 @@ class Fitter:
         stand_ins = 0
         if calls:
             if not all(map(self.desk.is_awaited, calls)):
+                return None
+            if ledger.grouping.problems and early_answers(ledger.grouping):
                 return None
             inserted = self._stand_in_for(calls, ask)
             stand_ins = sum([item.tokens for item in inserted])

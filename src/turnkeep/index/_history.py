@@ -11,6 +11,7 @@ from turnkeep.model import (
     STAND_IN_TEXT,
     Message,
     PinScope,
+    Role,
     Thinking,
     ToolResult,
     mark,
@@ -26,6 +27,7 @@ from turnkeep.turns import (
     USER,
     Grouping,
     OpenCall,
+    early_answers,
 )
 
 from ._views import HistoryView, Progress
@@ -119,11 +121,19 @@ class History:
         self._stand_ins: dict[int, list[tuple[OpenCall, Message, int]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
+        self.early: dict[int, OpenCall] = {}
+        """Results that stood before their call: a window has them behind it."""
+        if rules.repair and grouping.problems:
+            for index, (position, call) in early_answers(grouping).items():
+                self._put_behind(index, position, call)
+        answered = {*self.early.values()}
+        self.open_calls: list[OpenCall] = [
+            call for call in grouping.open_calls if call not in answered
+        ]
         if rules.stand_ins:
-            for call in grouping.open_calls:
+            for call in self.open_calls:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):
                     self._add_stand_in(call)
-        self.open_calls: list[OpenCall] = grouping.open_calls
         self._bridges: dict[int, list[tuple[int, Message, int]]] = {}
         if rules.demands.answers_tools and self._stand_ins:
             self._bridge_tools()
@@ -174,7 +184,9 @@ class History:
     def additions(self, step: int) -> Iterator[Inserted]:
         """The messages of ours that are sent when the step is."""
         for call, message, cost in self.stand_ins(step):
-            yield Inserted(call.message, message, cost, Cause.OPEN_CALL, call.key)
+            early = call in self.early.values()
+            cause = Cause.REPAIR if early else Cause.OPEN_CALL
+            yield Inserted(call.message, message, cost, cause, call.key)
         for after, message, cost in self._bridges.get(step, ()):
             yield Inserted(after, message, cost, Cause.PROFILE)
 
@@ -210,6 +222,21 @@ class History:
                 self.mended[index] = message.evolve(content=tuple(kept))
             else:
                 self.gone[index] = next(iter(positions.values()))
+
+    def _put_behind(self, index: int, position: int, call: OpenCall) -> None:
+        """Send a result that stands before its call behind it."""
+        message = self.source.message(index)
+        result = message.tool_results[position]
+        if not result.final:
+            return
+        self.early[index] = call
+        if len(message.content) > 1:
+            message = message.evolve(
+                id=None, role=Role.TOOL_RESULT, content=(result,), layout=None
+            )
+        step = self.grouping.step_at(call.message)
+        cost = self.source.cost(message)
+        self._stand_ins.setdefault(step, []).append((call, message, cost))
 
     def _add_stand_in(self, call: OpenCall) -> None:
         message = Message.tool_result(

@@ -49,7 +49,7 @@ from ._entries import (
     thinks,
 )
 from ._grouping import Grouping
-from ._late import late_answers
+from ._late import early_answers, late_answers
 
 __all__ = [
     "ANSWERS",
@@ -74,6 +74,7 @@ __all__ = [
     "OpenCall",
     "Problem",
     "code_of",
+    "early_answers",
     "entry_of",
     "group_columns",
     "late_answers",
