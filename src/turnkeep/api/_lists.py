@@ -391,6 +391,7 @@ class ListSource:
         self._wire = state["wire"]
         self._messages = state["messages"]
         self._counts = state["counts"]
+        self._every = tuple(self._counts.values())
 
     def fingerprint(self) -> Any:
         """See `Source.fingerprint`: the list was copied, so nothing can change."""

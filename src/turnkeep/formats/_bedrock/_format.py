@@ -45,7 +45,7 @@ _WIRE_ROLES: Final = {
     Role.TOOL_CALL: "assistant",
     Role.TOOL_RESULT: "user",
 }
-_SIGNED: Final = frozenset({NAME, "anthropic", "claude-code", None})
+_SIGNED: Final = frozenset({NAME, "anthropic", "claude-code", "mermaid", None})
 """Origins whose signatures can be those of a model on Bedrock."""
 
 _LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
