@@ -601,7 +601,7 @@ def _prefix(runner: Runner, result: Result, check: dict[str, Any]) -> None:
 def _summaries(runner: Runner, result: Result, check: dict[str, Any]) -> None:
     del runner
     _ok(result)
-    found = [e for e in result.entries if "[turnkeep:summary]" in str(e.get("content"))]
+    found = [e for e in result.entries if "[turnkeep:summary " in str(e.get("content"))]
     assert len(found) <= check["n"]
 
 

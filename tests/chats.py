@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from turnkeep.model import PENDING
+from turnkeep.model import PENDING, mark
 
 Entry = dict[str, Any]
 
@@ -43,7 +43,7 @@ def result(call_id: str, text: str = "done", **keys: Any) -> Entry:
 
 def placeholder(call_id: str, text: str = "started", **keys: Any) -> Entry:
     """An answer that is not final."""
-    return result(call_id, f"{PENDING}\n{text}", **keys)
+    return result(call_id, mark(PENDING, text), **keys)
 
 
 def numbered(chat: list[Entry]) -> list[Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnkeep.model import INTERIM, PENDING
+from turnkeep.model import INTERIM, PENDING, marker_of
 
 Entry = dict[str, Any]
 
@@ -16,7 +16,7 @@ Entry = dict[str, Any]
 def is_final(entry: Entry) -> bool:
     """Whether a tool message closes its call."""
     text = entry["content"]
-    return not (isinstance(text, str) and text.startswith((PENDING, INTERIM)))
+    return not (isinstance(text, str) and marker_of(text) in (PENDING, INTERIM))
 
 
 def pair(chat: list[Entry]) -> tuple[dict[int, tuple[int, int]], set[tuple[int, int]]]:
@@ -118,6 +118,11 @@ def question_of(chat: list[Entry]) -> int | None:
     return users[-1] if users else None
 
 
+def _speaks(entry: Entry) -> bool:
+    """Whether the model says it: it has read what stands before."""
+    return bool(entry["role"] == "assistant")
+
+
 def must_stay(chat: list[Entry], pins: set[int] = frozenset()) -> set[int]:  # type: ignore[assignment]
     """Messages that no budget may drop: P2, P3 and P6, all calls awaited."""
     _, still_open = pair(chat)
@@ -132,6 +137,10 @@ def must_stay(chat: list[Entry], pins: set[int] = frozenset()) -> set[int]:  # t
         kept.add(question)
     if chat:
         kept.update(step_of[len(chat) - 1])
+    spoke = max((at for at in range(len(chat)) if _speaks(chat[at])), default=-1)
+    for at in range(spoke + 1, len(chat)):
+        if chat[at]["role"] == "tool" and len(step_of[at]) > 1:
+            kept.update(step_of[at])
     for at, _ in still_open:
         kept.update(step_of[at])
         asked = [u for u in range(at) if chat[u]["role"] == "user"]

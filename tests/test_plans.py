@@ -45,7 +45,7 @@ def planned(size: int = 400, **options: Any) -> Plan:
     """A plan for it that keeps, edits, drops and adds."""
     asked: dict[str, Any] = {
         "model": "gpt-4o",
-        "strategy": "truncate-tool-results:max_tokens=20 | chat",
+        "strategy": "truncate-tool-results:max_tokens=30 | chat",
         "pinned": [1],
         "pin_scope": "step",
         **options,

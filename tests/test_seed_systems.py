@@ -747,7 +747,7 @@ def test_row_42_messages_have_kinds(kind: str) -> None:
 
 def test_row_43_checkpoints() -> None:
     """A summary of ours is a checkpoint there, and a summary again when read."""
-    summary = Message.user("[turnkeep:summary]\nthey met", kind="summary")
+    summary = Message.user("[turnkeep:summary e1c527a2]\nthey met", kind="summary")
 
     (entry,) = get_format("mermaid").encode([summary])
 
@@ -957,7 +957,7 @@ def test_row_55_long_tool_results_are_cut() -> None:
     )
 
     (result,) = [m for m in kept if m.tool_results]
-    assert result.text.startswith("[turnkeep:shortened]")
+    assert result.text.startswith("[turnkeep:shortened ")
     assert len(result.text) < 2_000
 
 

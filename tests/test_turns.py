@@ -519,7 +519,7 @@ def test_grouping_is_linear() -> None:
 
 def test_notes_of_ours_open_no_turn() -> None:
     """They leave with the step they follow, and part later results from it."""
-    shown = user("[turnkeep:bridge]\nShown by the tool result a:")
+    shown = user("[turnkeep:bridge d9b731da]\nShown by the tool result a:")
     grouping = group([user(), call("a", "b"), result("a"), shown, result("b"), say()])
 
     assert grouping.turns == 1

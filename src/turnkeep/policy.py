@@ -9,13 +9,13 @@ Not public: it may change in any release.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 import attrs
 
-from turnkeep.turns import HIDDEN, SYSTEM, Grouping
+from turnkeep.turns import HIDDEN, OURS, RESULT, SYSTEM, Grouping
 
 Results: TypeAlias = Literal["after-call", "after-run", "anywhere"]
 """Where the results of a call must stand: right after the message that made it, in the
@@ -105,6 +105,19 @@ class Policy:
         """Whether its last message does so too, because roles must alternate."""
         return self.alternates or not self.user_after_tool_ok
 
+    def opens_for(self, *, calls: bool) -> bool:
+        """Whether kept steps need their turn's first message; *calls*: some make any.
+
+        A rule, where `opener_stays` is an order of going.
+        """
+        if self.first_user or self.opens_with == "user" or self.alternates:
+            return True
+        return calls and (self.opens_with != "any" or not self.call_after_assistant_ok)
+
+    def closes_for(self, *, calls: bool) -> bool:
+        """Whether they need its last message, so that the next one may follow."""
+        return self.alternates or (calls and not self.user_after_tool_ok)
+
     @cached_property
     def core(self) -> bool:
         """Whether some steps of a turn go last of it."""
@@ -177,13 +190,36 @@ def core_of(grouping: Grouping, turn: int, policy: Policy) -> tuple[int, ...]:
     if policy.opener_stays:
         core += _first_said(grouping, steps)
     if policy.closer_stays and turn + 1 < grouping.turns:
-        core += _first_said(grouping, reversed(steps))
+        core += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
     return tuple(sorted({*core}))
 
 
-def _first_said(grouping: Grouping, steps: Iterable[int]) -> list[int]:
+def _first_said(
+    grouping: Grouping, steps: Iterable[int], unsaid: Sequence[int] = (SYSTEM, HIDDEN)
+) -> list[int]:
     kinds, first = grouping.kinds, grouping.first
     for step in steps:
-        if kinds[first[step]] not in (SYSTEM, HIDDEN):
+        if kinds[first[step]] not in unsaid:
             return [step]
     return []
+
+
+def bound_to(
+    grouping: Grouping, turn: int, held: Iterable[int], policy: Policy
+) -> list[int]:
+    """The steps of a turn that its *held* ones would be refused without."""
+    calls = False
+    if not policy.alternates:
+        waiting = {grouping.step_at(call.message) for call in grouping.open_calls}
+        calls = any(
+            step in waiting
+            or any(grouping.kinds[index] == RESULT for index in grouping.members(step))
+            for step in held
+        )
+    steps = grouping.steps_of(turn)
+    bound: list[int] = []
+    if policy.opens_for(calls=calls):
+        bound += _first_said(grouping, steps)
+    if policy.closes_for(calls=calls) and turn + 1 < grouping.turns:
+        bound += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
+    return bound

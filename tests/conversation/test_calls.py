@@ -22,7 +22,7 @@ from turnkeep import (
     ToolResult,
     UnknownCallError,
 )
-from turnkeep.model import PENDING, STAND_IN_TEXT
+from turnkeep.model import PENDING, STAND_IN_TEXT, mark
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -69,7 +69,7 @@ def test_deferring_says_until_when_and_for_whom() -> None:
     assert made.unanswered == ()
     assert made.messages[-1].tool_results[0].pending
     request = made.fit().encode()
-    assert request["messages"][-1]["content"] == f"{PENDING}\nasked Eve"
+    assert request["messages"][-1]["content"] == mark(PENDING, "asked Eve")
 
 
 @pytest.mark.parametrize("content", ["", f"{PENDING}\n"])

@@ -103,7 +103,7 @@ def test_what_is_only_shown_does_not_hide_that_the_end_is_an_orphan() -> None:
 def test_a_summary_goes_after_what_it_does_not_stand_for() -> None:
     """Nobody else remembers what it says."""
     chat = Conversation(budget=Budget(60, target=1.0), model="gpt-4o")
-    told = "[turnkeep:summary]\nThe user is allergic to nuts."
+    told = "[turnkeep:summary 0fc82a1c]\nThe user is allergic to nuts."
     chat.append(Message.user(told, kind="summary"))
     chat.user("long " * 30)
     chat.user("what now?")

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.generators import decoded
 from turnkeep.formats import Format
-from turnkeep.model import BRIDGE, INTERIM, PENDING, SUMMARY, Message
+from turnkeep.model import BRIDGE, INTERIM, PENDING, SUMMARY, Message, mark
 from turnkeep.turns import MANY_CALLS, MANY_RESULTS, code_of, entry_of, link_id, thinks
 
 WIRE = (
@@ -80,10 +80,10 @@ def said_by_outline(fmt: Format, entries: list[Any]) -> dict[str, Any]:
 
 
 MARKED = [
-    f"{BRIDGE}\nSeen:",
-    f"{SUMMARY}\nBefore:",
-    f"{PENDING}\nstarted",
-    f"{INTERIM}\nhalf",
+    mark(BRIDGE, "Seen:"),
+    mark(SUMMARY, "Before:"),
+    mark(PENDING, "started"),
+    mark(INTERIM, "half"),
     "[turnkeep:error]\nno",
     "[turnkeep:",
 ]

@@ -11,7 +11,14 @@ from turnkeep.formats import get_format
 from turnkeep.model import Message, freeze, same
 
 texts = st.text(max_size=12) | st.sampled_from(
-    ["", "hi", "[turnkeep:pending]\nstarted", "tool error: no", "\ud800", "…\n"]
+    [
+        "",
+        "hi",
+        "[turnkeep:pending 02a2e08b]\nstarted",
+        "tool error: no",
+        "\ud800",
+        "…\n",
+    ]
 )
 names = st.sampled_from(["read_file", "w", "", "größe"])
 numbers = st.integers(0, 2**40)

@@ -22,6 +22,8 @@ from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
+    INTERIM,
+    PENDING,
     Document,
     Image,
     Json,
@@ -33,6 +35,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     freeze,
+    mark,
     same,
 )
 
@@ -152,11 +155,11 @@ def test_edits_that_do_not_fit_the_layout_put_results_first() -> None:
         {"is_error": False},
         {"content": "done", "cache_control": {"type": "ephemeral"}},
         {"content": [text("a"), {"type": "tool_reference", "tool_name": "x"}]},
-        {"content": "[turnkeep:pending]\nstarted"},
-        {"content": [text("[turnkeep:interim]\nhalf")]},
-        {"content": "[turnkeep:pending]"},
-        {"content": "[turnkeep:pending]  \nodd"},
-        {"content": "[turnkeep:cleared]\n"},
+        {"content": "[turnkeep:pending 02a2e08b]\nstarted"},
+        {"content": [text("[turnkeep:interim 6d20911d]\nhalf")]},
+        {"content": "[turnkeep:pending 5962ee77]"},
+        {"content": "[turnkeep:pending 25dfb52a]  \nodd"},
+        {"content": "[turnkeep:cleared 30401a79]\n"},
     ],
     ids=json.dumps,
 )
@@ -169,11 +172,11 @@ def test_results_that_are_not_final_are_recognised() -> None:
     (message,) = read(
         FMT,
         user(
-            result("a", content="[turnkeep:pending]\nstarted"),
-            result("b", content=[text("[turnkeep:interim]\nhalf")]),
-            result("c", content="[turnkeep:pending]"),
+            result("a", content="[turnkeep:pending 02a2e08b]\nstarted"),
+            result("b", content=[text("[turnkeep:interim 6d20911d]\nhalf")]),
+            result("c", content="[turnkeep:pending 5962ee77]"),
             result("d", content="[not ours]"),
-            result("e", content="[turnkeep:summary]\nno flag"),
+            result("e", content="[turnkeep:summary 25040318]\nno flag"),
         ),
     )
     a, b, c, d, e = message.tool_results
@@ -186,7 +189,9 @@ def test_results_that_are_not_final_are_recognised() -> None:
 
 
 def test_our_insertions_are_recognised() -> None:
-    (message,) = read(FMT, {"role": "user", "content": "[turnkeep:summary]\nso far"})
+    (message,) = read(
+        FMT, {"role": "user", "content": "[turnkeep:summary 316f4501]\nso far"}
+    )
 
     assert message.kind == "summary"
 
@@ -399,7 +404,7 @@ def test_foreign_a_stand_in_stands_before_the_text_it_would_cut_off() -> None:
 
     assert entries == [
         user(result("a")),
-        user(result("b", content="[turnkeep:pending]\nopen"), text("next?")),
+        user(result("b", content="[turnkeep:pending 533f65f1]\nopen"), text("next?")),
     ]
 
 
@@ -506,7 +511,7 @@ def test_foreign_marks_a_result_that_has_no_text() -> None:
     image = Image(PNG, "image/png")
     (entry,) = FMT.encode([Message.tool_result("a", [image], pending=True)])
 
-    assert entry["content"][0]["content"][0] == text("[turnkeep:pending]")
+    assert entry["content"][0]["content"][0] == text("[turnkeep:pending 5962ee77]")
     assert entry["content"][0]["content"][1]["type"] == "image"
 
 
@@ -756,8 +761,8 @@ results = st.builds(
         st.just({}),
         st.builds(lambda c: {"content": c}, st.none() | texts),
         st.builds(lambda c: {"content": c}, st.lists(inner_blocks, max_size=2)),
-        st.builds(lambda t: {"content": f"[turnkeep:pending]{t}"}, texts),
-        st.builds(lambda t: {"content": [text(f"[turnkeep:interim]\n{t}")]}, texts),
+        st.builds(lambda t: {"content": mark(PENDING, t)}, texts),
+        st.builds(lambda t: {"content": [text(mark(INTERIM, t))]}, texts),
     ),
     st.dictionaries(st.just("is_error"), st.booleans()),
 )

@@ -22,6 +22,7 @@ from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
+    PENDING,
     Block,
     Document,
     Image,
@@ -33,6 +34,7 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     freeze,
+    mark,
     same,
 )
 
@@ -91,8 +93,8 @@ def test_results_that_are_not_final_are_recognised() -> None:
     (message,) = read(
         FMT,
         user(
-            answer("a", [{"text": "[turnkeep:pending]\nstarted"}]),
-            answer("b", [{"text": "[turnkeep:interim]\nhalf"}, {"json": 1}]),
+            answer("a", [{"text": "[turnkeep:pending 02a2e08b]\nstarted"}]),
+            answer("b", [{"text": "[turnkeep:interim 6d20911d]\nhalf"}, {"json": 1}]),
         ),
     )
 
@@ -309,7 +311,7 @@ def test_foreign_stand_in_joins_the_results_it_belongs_to() -> None:
     assert entries == [
         user(
             answer("a"),
-            answer("b", [{"text": "[turnkeep:pending]\nopen"}]),
+            answer("b", [{"text": "[turnkeep:pending 533f65f1]\nopen"}]),
             {"text": "next?"},
         )
     ]
@@ -615,7 +617,7 @@ answers = st.builds(
             media,
             opaques,
             st.builds(lambda v, m: {**m, "json": v}, json_values, more),
-            texts.map(lambda t: {"text": f"[turnkeep:pending]\n{t}"}),
+            texts.map(lambda t: {"text": mark(PENDING, t)}),
         ),
         max_size=3,
     ),

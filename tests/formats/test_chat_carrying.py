@@ -173,8 +173,8 @@ def test_results_say_what_they_are_in_a_first_line(fmt: Format) -> None:
 
     said = [result_of(entry) for entry in entries[-3:]]
     assert said == [
-        "[turnkeep:pending]\nstarted",
-        '[turnkeep:interim]\n{"n": 1}',
+        "[turnkeep:pending 02a2e08b]\nstarted",
+        '[turnkeep:interim 867a71a8]\n{"n": 1}',
         "[turnkeep:error]\nboom",
     ]
     results = [m.tool_results[0] for m in decoded(fmt.decode, entries[-3:])]
@@ -227,7 +227,7 @@ def test_images_of_a_result_go_behind_it(fmt: Format) -> None:
     assert entries[2]["content"] == "[shown in the next user message]"
     parts = entries[3]["content"]
     assert [part["type"] for part in parts] == ["text", "image_url"] * 2
-    assert parts[0]["text"] == "[turnkeep:bridge]\nShown by the tool result a:"
+    assert parts[0]["text"] == "[turnkeep:bridge d9b731da]\nShown by the tool result a:"
     assert fmt.decode(entries[3])[0].kind == "bridge"
     assert fmt.losses(history[1]) == [
         "an image or file inside a tool result (it moves behind it)"
@@ -544,7 +544,7 @@ def test_display_messages_are_never_sent(fmt: Format) -> None:
 @every
 def test_our_own_messages_are_recognised(fmt: Format) -> None:
     """By their first line, in every format, whatever the role."""
-    entry = {"role": "user", "content": "[turnkeep:summary]\nearlier: a, b"}
+    entry = {"role": "user", "content": "[turnkeep:summary 55f9715e]\nearlier: a, b"}
 
     (message,) = fmt.decode(entry)
 
@@ -835,7 +835,7 @@ def test_responses_show_no_images_of_the_assistant() -> None:
 def test_responses_carry_odd_spellings() -> None:
     """A data address in capitals; a first line that ours would not be."""
     image = {"type": "input_image", "image_url": "DATA:image/png;base64,AAAA"}
-    text = {"type": "input_text", "text": "[turnkeep:pending]"}
+    text = {"type": "input_text", "text": "[turnkeep:pending 5962ee77]"}
     output = {"type": "function_call_output", "call_id": "c", "output": [text]}
 
     for item in ({"role": "user", "content": [image]}, output):

@@ -106,7 +106,7 @@ def test_summaries_and_meta_lines_have_a_kind() -> None:
         FMT,
         line("a", None, isCompactSummary=True),
         line("b", "a", isMeta=True),
-        line("c", "b", "[turnkeep:digest]\nx", isMeta=True),
+        line("c", "b", "[turnkeep:digest 1c5d91c6]\nx", isMeta=True),
         line("d", "c", isMeta=False),
     )
 
@@ -401,7 +401,7 @@ def test_fewer_and_new_lines_are_put_in_their_places() -> None:
     snapshot = {"type": "file-history-snapshot"}
     lines = [line("u1", None), snapshot, said("a1", "u1"), snapshot, line("u2", "a1")]
     envelope = FMT.open(lines)
-    new = line("n", None, "[turnkeep:digest]\nx")
+    new = line("n", None, "[turnkeep:digest 1c5d91c6]\nx")
 
     assert envelope.replace([lines[0], lines[4]]) == [
         lines[0],

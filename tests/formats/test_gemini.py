@@ -21,6 +21,7 @@ from tests.paths import needs_corpus
 from turnkeep.errors import FormatError
 from turnkeep.formats import get_format, match_format
 from turnkeep.model import (
+    INTERIM,
     Block,
     Document,
     Image,
@@ -33,6 +34,7 @@ from turnkeep.model import (
     ToolCall,
     ToolResult,
     freeze,
+    mark,
     same,
 )
 
@@ -177,7 +179,7 @@ def test_every_spelling_of_a_call_is_kept(inner: dict[str, Any]) -> None:
         ({"error": {"code": 1}}, '{"error": {"code": 1}}', True),
         ({"error": None}, '{"error": null}', False),
         ({"error": "x", "code": 2}, '{"error": "x", "code": 2}', True),
-        ({"output": "[turnkeep:pending]\nstarted"}, "started", False),
+        ({"output": "[turnkeep:pending 02a2e08b]\nstarted"}, "started", False),
     ],
 )
 def test_responses(response: dict[str, Any], text: str, is_error: bool) -> None:
@@ -399,7 +401,7 @@ def test_foreign_a_stand_in_joins_the_results_it_belongs_to() -> None:
     assert entries == [
         user(
             answer(id="a"),
-            answer(id="b", response={"output": "[turnkeep:pending]\nopen"}),
+            answer(id="b", response={"output": "[turnkeep:pending 533f65f1]\nopen"}),
             {"text": "next?"},
         )
     ]
@@ -711,7 +713,7 @@ responses = st.one_of(
     st.builds(
         lambda key, value: {key: value},
         st.sampled_from(["output", "error", "result", "text", "place"]),
-        texts | json_values | texts.map("[turnkeep:interim]\n{}".format),
+        texts | json_values | texts.map(lambda t: mark(INTERIM, t)),
     ),
     json_objects,
 )

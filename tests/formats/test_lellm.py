@@ -97,8 +97,14 @@ def test_fields_mean_what_they_say() -> None:
         },
         {"type": "user", "content": [{"type": "video", "frames": [1]}]},
         {**RESULT, "content": ASSISTANT["content"]},
-        {**RESULT, "content": [IMAGE, {"type": "text", "text": "[turnkeep:pending]"}]},
-        {**RESULT, "content": [{"type": "text", "text": "[turnkeep:interim]"}]},
+        {
+            **RESULT,
+            "content": [IMAGE, {"type": "text", "text": "[turnkeep:pending 5962ee77]"}],
+        },
+        {
+            **RESULT,
+            "content": [{"type": "text", "text": "[turnkeep:interim 98d37c13]"}],
+        },
         {
             "type": "user",
             "content": [{**IMAGE, "source": {"data": "", "media_type": "", "x": [1]}}],
@@ -170,7 +176,7 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
             "tool_call_id": "c",
             "is_error": False,
             "content": [
-                {"type": "text", "text": "[turnkeep:pending]"},
+                {"type": "text", "text": "[turnkeep:pending 5962ee77]"},
                 {"type": "text", "text": '{"a":1}'},
             ],
         },
@@ -178,7 +184,7 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
             "type": "tool_result",
             "tool_call_id": "d",
             "is_error": False,
-            "content": [{"type": "text", "text": "[turnkeep:interim]\nhalf"}],
+            "content": [{"type": "text", "text": "[turnkeep:interim 6d20911d]\nhalf"}],
         },
         {"type": "user", "content": [{"type": "text", "text": "and"}]},
         {
@@ -219,7 +225,7 @@ def test_losses_name_what_does_not_fit() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Message.user([Text("a"), Text("[turnkeep:digest]")]),
+        Message.user([Text("a"), Text("[turnkeep:digest 4d5bc88d]")]),
         Message.tool_result("c", [Text("x"), Json(1)], pending=True),
         Message.system("x", kind="run_summary"),
     ],

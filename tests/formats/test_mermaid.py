@@ -206,12 +206,12 @@ def test_ciphertexts_are_unwrapped_and_wrapped() -> None:
         {"tool_call_id": "c", "tool_name": "f"},
         {"role": "Tool", "content": ""},
         {"role": "Tool", "images": ["AA=="], "image_numbers": [9], "thinking": "hm"},
-        {"role": "Tool", "content": "[turnkeep:pending]\nstarted"},
+        {"role": "Tool", "content": "[turnkeep:pending 02a2e08b]\nstarted"},
         {"role": "Tool", "content": "[turnkeep:error]\nno"},
         {"role": "Tool", "content": "tool error: no"},
-        {"content": "[turnkeep:summary]\nx"},
-        {"content": "[turnkeep:summary]\nx", "kind": "context_checkpoint"},
-        {"content": "[turnkeep:digest]\nx"},
+        {"content": "[turnkeep:summary 543792ed]\nx"},
+        {"content": "[turnkeep:summary 543792ed]\nx", "kind": "context_checkpoint"},
+        {"content": "[turnkeep:digest 1c5d91c6]\nx"},
         {"timestamp": "2026-04-16T12:00:00.123456789+05:30"},
         {"timestamp": "2026-04-16T16:00:00Z"},
         {"timestamp": "1970-01-01T00:00:00+00:00"},
@@ -364,7 +364,7 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
         ["AA=="],
         None,
     )
-    assert two["content"] == "[turnkeep:pending]\n[turnkeep:error]\ny"
+    assert two["content"] == "[turnkeep:pending b6c96bfc]\n[turnkeep:error]\ny"
     assert (two["role"], rest["role"], rest["content"]) == ("Tool", "User", "and")
     assert [e["metadata"]["turnkeep"] for e in (one, two, rest)] == [
         {"id": "r"},
@@ -396,7 +396,7 @@ def test_results_name_the_tool_of_their_call() -> None:
     ("message", "kind", "metadata"),
     [
         (
-            Message.user("[turnkeep:summary]\nx", kind="summary"),
+            Message.user("[turnkeep:summary 543792ed]\nx", kind="summary"),
             "context_checkpoint",
             None,
         ),
@@ -405,7 +405,7 @@ def test_results_name_the_tool_of_their_call() -> None:
             "context_checkpoint",
             {"turnkeep": {"kind": "summary"}},
         ),
-        (Message.user("[turnkeep:digest]\nx", kind="digest"), "normal", None),
+        (Message.user("[turnkeep:digest 1c5d91c6]\nx", kind="digest"), "normal", None),
         (Message.user("x", kind="note"), "normal", {"turnkeep": {"kind": "note"}}),
         (Message.system("x", kind="run_summary"), "run_summary", None),
     ],

@@ -97,7 +97,13 @@ def test_reasoning_goes_back_verbatim() -> None:
         {"User": []},
         {"User": [{"Text": ""}, {"Wire": 5}, {"Wire": None}, {"Wire": [1]}]},
         {"System": ""},
-        {"ToolResult": {"id": "", "content": "[turnkeep:pending]  \nx", "later": 1}},
+        {
+            "ToolResult": {
+                "id": "",
+                "content": "[turnkeep:pending aea9605e]  \nx",
+                "later": 1,
+            }
+        },
         {"User": [{"Image": {"mime_type": "", "data": [], "later": 1}}]},
     ],
 )
@@ -146,8 +152,8 @@ def test_decode_then_encode_always_gives_the_same_json(entry: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (ToolResult("c", "x", pending=True), "[turnkeep:pending]\nx"),
-        (ToolResult("c", "x", interim=True), "[turnkeep:interim]\nx"),
+        (ToolResult("c", "x", pending=True), "[turnkeep:pending aea9605e]\nx"),
+        (ToolResult("c", "x", interim=True), "[turnkeep:interim 9493a971]\nx"),
         (ToolResult("c", "x", is_error=True), "[turnkeep:error]\nx"),
         (ToolResult("c", "tool error: x", is_error=True), "tool error: x"),
     ],
@@ -200,7 +206,9 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
 def test_summaries_are_recognised() -> None:
     """Those of molo by its first line, ours by our marker."""
     (theirs,) = assert_exact("molo", {"System": "Summary of prior context:\nthey met"})
-    (ours,) = assert_exact("molo", {"User": [{"Text": "[turnkeep:summary]\nx"}]})
+    (ours,) = assert_exact(
+        "molo", {"User": [{"Text": "[turnkeep:summary 543792ed]\nx"}]}
+    )
 
     assert (theirs.kind, ours.kind) == ("summary", "summary")
 

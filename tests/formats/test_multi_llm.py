@@ -122,7 +122,9 @@ def _with(**attributes: Any) -> dict[str, Any]:
         _with(metadata={"turnkeep": {"pinned": False, "x": 1}}),
         {
             **RESULT,
-            "content": {"ToolResult": {**TOLD, "content": "[turnkeep:pending]"}},
+            "content": {
+                "ToolResult": {**TOLD, "content": "[turnkeep:pending 5962ee77]"}
+            },
         },
     ],
 )
@@ -240,7 +242,7 @@ def test_empty_messages_become_empty_text() -> None:
 
 def test_our_insertions_are_recognised() -> None:
     """By the first line; the kind is not said twice."""
-    message = Message.user("[turnkeep:summary]\nx", kind="summary")
+    message = Message.user("[turnkeep:summary 543792ed]\nx", kind="summary")
 
     (entry,) = MULTI.encode([message])
 

@@ -115,7 +115,7 @@ def test_five_roles(role: str) -> None:
         {**USER, "timestamp": 0},
         {**USER, "timestamp": -1},
         {**CALLING, "tool_calls": [{"id": "", "name": "", "arguments": '{"a": 1}'}]},
-        {**PENDING, "content": "[turnkeep:pending]\nstarted"},
+        {**PENDING, "content": "[turnkeep:pending 02a2e08b]\nstarted"},
     ],
 )
 def test_other_spellings_come_back(entry: Any) -> None:
@@ -210,7 +210,7 @@ def test_a_message_of_other_origin_is_written_canonically() -> None:
         "content": "one",
         "is_error": True,
     }
-    assert two["content"] == "[turnkeep:interim]\ntwo"
+    assert two["content"] == "[turnkeep:interim deded8bd]\ntwo"
     assert [e["id"] for e in (one, two, rest)] == ["m", "m-2", "m-3"]
     assert [e["role"] for e in (one, two, rest)] == ["tool_result"] * 2 + ["user"]
     assert all(
@@ -251,7 +251,9 @@ def test_orions_summary_is_a_summary() -> None:
 
 def test_our_insertions_are_recognised_by_their_first_line() -> None:
     """The line stays; the kind says what it is."""
-    (message,) = assert_exact("orion", {**USER, "content": "[turnkeep:digest]\nx"})
+    (message,) = assert_exact(
+        "orion", {**USER, "content": "[turnkeep:digest 1c5d91c6]\nx"}
+    )
 
     assert message.kind == "digest"
 
@@ -259,8 +261,8 @@ def test_our_insertions_are_recognised_by_their_first_line() -> None:
 def test_interim_answers_are_recognised_by_their_first_line() -> None:
     """The crate has no flag for them."""
     result: Any = RESULT["tool_result"]
-    entry = {**RESULT, "content": "[turnkeep:interim]\nhalf"}
-    entry["tool_result"] = {**result, "content": "[turnkeep:interim]\nhalf"}
+    entry = {**RESULT, "content": "[turnkeep:interim 6d20911d]\nhalf"}
+    entry["tool_result"] = {**result, "content": "[turnkeep:interim 6d20911d]\nhalf"}
     (message,) = assert_exact("orion", entry)
 
     assert message.tool_results[0].interim

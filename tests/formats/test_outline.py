@@ -108,7 +108,13 @@ CHAT: list[list[dict[str, Any]]] = [
     [{"role": "user", "content": []}],
     [{"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "r"}]}],
     [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:error]\nno"}],
-    [{"role": "tool", "tool_call_id": "a", "content": "[turnkeep:interim]\nhalf"}],
+    [
+        {
+            "role": "tool",
+            "tool_call_id": "a",
+            "content": "[turnkeep:interim 6d20911d]\nhalf",
+        }
+    ],
     [{"role": "tool", "tool_call_id": "a", "content": "r", "name": "f", "id": "got"}],
     [{"role": "assistant", "function_call": {"name": "f", "arguments": ""}}],
     [{"role": "function", "name": "f", "content": "r"}],
@@ -148,7 +154,7 @@ OLLAMA: list[list[Any]] = [
     [calling("f", a="f"), told("f"), told("f", tool_call_id="a")],
     [calling(a="f"), told("f"), told("f")],
     [calling(*MANY), *map(told, MANY)],
-    [told("f", "[turnkeep:interim]\nhalf"), told("f", images=[])],
+    [told("f", "[turnkeep:interim 6d20911d]\nhalf"), told("f", images=[])],
     [{"role": "tool", "content": "r"}],
     [{"role": "assistant", "content": "x", "thinking": "so", "id": "own"}],
     [{"role": "user", "content": "x", "images": None}],
@@ -171,8 +177,8 @@ def output(call_id: str = "a", said: Any = "r", **keys: Any) -> Entry:
 RESPONSES: list[list[Any]] = [
     [item(), output()],
     [item(), item("b"), output(), output("b"), item("a", id="i"), output(id="o")],
-    [output(said=[{"type": "input_text", "text": "[turnkeep:pending]\nso"}])],
-    [output(said=[]), output(said="[turnkeep:interim]\nhalf")],
+    [output(said=[{"type": "input_text", "text": "[turnkeep:pending 5db3788d]\nso"}])],
+    [output(said=[]), output(said="[turnkeep:interim 6d20911d]\nhalf")],
     [item(type="custom_tool_call", input="x"), output(type="custom_tool_call_output")],
     [{"type": "local_shell_call", "call_id": "s", "action": {}}],
     [{"type": "local_shell_call_output", "id": "s", "output": "r"}],
@@ -214,7 +220,7 @@ def entry(role: str, blocks: Any, **keys: Any) -> Entry:
 claude = partial(entry, "assistant")
 asks = partial(entry, "user")
 PIXEL = {"type": "image", "source": {"type": "url", "url": "https://a.example/b.png"}}
-PENDING = "[turnkeep:pending]\nstarted"
+PENDING = "[turnkeep:pending 02a2e08b]\nstarted"
 ANTHROPIC: list[list[Any]] = [
     [claude(use("a", "b")), asks(answer("b", "a"))],
     [claude(use("a", "b")), asks([*answer("a"), words(), *answer("b")], id="own")],

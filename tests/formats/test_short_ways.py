@@ -31,8 +31,8 @@ NAMES = [
 TEXTS = [
     "Hello.",
     "",
-    "[turnkeep:summary]\nShort.",
-    "[turnkeep:pending]\nLater.",
+    "[turnkeep:summary d9d668aa]\nShort.",
+    "[turnkeep:pending 85730e05]\nLater.",
     "tool error: none",
     "Summary of prior context:\nIt was long.",
 ]

@@ -11,15 +11,15 @@ from tests.generators import PDF, PNG, json_objects, json_values, names, texts
 
 _MARKED = st.sampled_from(
     [
-        "[turnkeep:pending]\nstarted",
-        "[turnkeep:pending]",
-        "[turnkeep:interim]\r\nhalf",
+        "[turnkeep:pending 02a2e08b]\nstarted",
+        "[turnkeep:pending 5962ee77]",
+        "[turnkeep:interim 6d20911d]\r\nhalf",
         "[turnkeep:error]\nboom",
         "[turnkeep:error]",
-        "[turnkeep:pending]\n[turnkeep:error]\ntool error: x",
+        "[turnkeep:pending 1c83f3af]\n[turnkeep:error]\ntool error: x",
         "tool error: x",
-        "[turnkeep:summary]\nearlier",
-        "[turnkeep:cleared]\n",
+        "[turnkeep:summary ba33eaac]\nearlier",
+        "[turnkeep:cleared 30401a79]\n",
         "[turnkeep:unknown]\n",
     ]
 )

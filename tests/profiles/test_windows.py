@@ -16,7 +16,7 @@ import turnkeep
 from tests.paths import needs_corpus, read_corpus
 from tests.profiles.histories import Json, Talk, talks
 from turnkeep.errors import BudgetExceededError
-from turnkeep.model import PENDING
+from turnkeep.model import PENDING, mark
 from turnkeep.profiles import check_request
 from turnkeep.strategies import DEFAULT
 
@@ -68,7 +68,9 @@ class Scene:
 def text_of(call: int, scene: Scene) -> str:
     """A result: a placeholder where the call is pending."""
     long = "a line of what the tool found\n" * (call % 4 * 4)
-    return f"{PENDING}\nstarted" if call in scene.pending else f"found {call}\n{long}"
+    return (
+        mark(PENDING, "started") if call in scene.pending else f"found {call}\n{long}"
+    )
 
 
 class Writer:

@@ -315,7 +315,7 @@ def test_a_part_follows_the_others(store: Store) -> None:
 def test_a_cut_with_edits_survives_in_part(store: Store) -> None:
     """What was changed or added in a window, and is here, is so in the next."""
     made = long(store, 20)
-    content = {"role": "user", "content": "[turnkeep:summary]\nIn short."}
+    content = {"role": "user", "content": "[turnkeep:summary c65a48cd]\nIn short."}
     cut = {
         "available": 600,
         "dropped": [
@@ -338,7 +338,7 @@ def test_a_cut_with_edits_survives_in_part(store: Store) -> None:
 
     assert memory is not None
     assert [message.text for message, _ in memory.replaced.values()] == [
-        "[turnkeep:summary]\nIn short."
+        "[turnkeep:summary c65a48cd]\nIn short."
     ]
     assert [item.after for item in memory.inserted] == [-1, 5]
     ledger = part._ledger

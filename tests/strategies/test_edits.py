@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.strategies.views import decide, sized, texts, tokens_of, tool, turns, window
 from turnkeep import Image, Json, Message, Text, Thinking, ToolCall, ToolResult
-from turnkeep.model import CLEARED, SHORTENED, marker_of, unmark
+from turnkeep.model import CLEARED, SHORTENED, mark, marker_of, unmark
 from turnkeep.strategies import (
     Alternating,
     ClearToolResults,
@@ -24,7 +24,7 @@ from turnkeep.strategies import (
 from turnkeep.strategies._clear import PLACEHOLDER, _without_input
 from turnkeep.strategies._shorten import beginning, shorten, split
 
-GONE = f"{CLEARED}\ngone"
+GONE = mark(CLEARED, "gone")
 
 
 def loop(*sizes: int, name: str = "f") -> list[Message]:
@@ -233,7 +233,7 @@ def test_an_edit_that_does_not_shrink_is_refused_visibly() -> None:
 def test_the_placeholder_says_what_to_do() -> None:
     sent = window(loop(90, 20), 80, ClearToolResults(1))
 
-    assert results(sent)[0] == f"{CLEARED}\n{PLACEHOLDER}"
+    assert results(sent)[0] == mark(CLEARED, PLACEHOLDER)
 
 
 @pytest.mark.parametrize("bad", [{"keep": -1}, {"clear_at_least": 1.5}])
@@ -277,7 +277,7 @@ def test_short_marked_and_mixed_results_are_left_alone() -> None:
     history = [
         *turns(2),
         *tool("a", "short"),
-        *tool("b", f"{CLEARED}\n" + "y" * 200),
+        *tool("b", mark(CLEARED, "y" * 200)),
         Message.assistant(tool_calls=[ToolCall("c", "f")]),
         Message.tool_result("c", [Json({"x": "y" * 200})]),
         *tool("d", "y" * 100),

@@ -290,7 +290,8 @@ def test_without_a_question_the_oldest_goes_first() -> None:
 
 
 def test_the_plan_names_the_cause() -> None:
-    history = [*turns(3), *tool("a", sized(50)), Message.user("now")]
+    history = [*turns(3), *tool("a", sized(50))]
+    history += [Message.assistant("so"), Message.user("now")]
 
     causes: dict[Any, set[str]] = {
         strategy: {d.cause for d in decide(history, 10, strategy).dropped}

@@ -19,7 +19,7 @@ from turnkeep import (
     Message,
     Text,
 )
-from turnkeep.model import DIGEST, SUMMARY, marker_of, unmark
+from turnkeep.model import DIGEST, SUMMARY, mark, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
 from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarize
 from turnkeep.strategies._calling import Rehearsal, SummarizerError, call
@@ -59,7 +59,7 @@ def test_the_oldest_turns_go_together_and_a_summary_stands_for_them() -> None:
 
     assert [m.id for m in writer.given[0]] == ["u0", "u1"]
     assert [m.kind for m in sent] == [None, "summary", None, None]
-    assert sent[1].text == f"{SUMMARY}\nThey spoke. (1)"
+    assert sent[1].text == mark(SUMMARY, "They spoke. (1)")
     assert sent[1].metadata["sources"] == ("u0", "u1")
     assert {d.cause for d in made.dropped} == {"summary"}
     assert history[1].text == sized(20)
@@ -178,6 +178,7 @@ def test_what_a_summariser_reads_is_bounded() -> None:
             [Text("y " * 2000), Image(url="https://example.org/a.png")], id="long"
         ),
         *tool("c", "z " * 2000),
+        Message.assistant("", id="seen"),
         *turns(20, 20, 20),
     ]
 
@@ -296,7 +297,7 @@ def test_a_digest_lists_what_went_last_used_first() -> None:
 
     (digest,) = [m for m in sent if m.kind == "digest"]
     lines = digest.text.split("\n")
-    assert lines[0] == DIGEST
+    assert marker_of("\n".join(lines)) == DIGEST
     assert "left out" in lines[1].lower()
     assert lines[2].startswith("find: ")
     assert "order_0" not in digest.text  # the later call still names it

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from turnkeep.api._arguments import Messages, with_hints
+from turnkeep.api._placing import placed
 from turnkeep.formats import Conversion, convert_value, get_format, open_messages
+
+_WHOLE = frozenset({"turnkeep", "messages"})
+"""Formats with fields for what is late or not final: the history stays as it is."""
 
 
 @with_hints
@@ -36,4 +40,7 @@ def convert(
         FormatError: The input is malformed, or (strict) something would be lost.
     """
     source, envelope = open_messages(messages, format, model)
-    return convert_value(envelope, source, get_format(to), strict=strict)
+    arrange = None if to in _WHOLE else placed
+    return convert_value(
+        envelope, source, get_format(to), strict=strict, arrange=arrange
+    )

@@ -139,7 +139,7 @@ class Job:
         policy = self.profile.policy_for(body)
         placement: Placement = policy.results
         rules = rule_counter(self.format, model, token_counter)
-        counter: Counter = RuleCounter(rules, self.format.name)
+        counter: Counter = RuleCounter(rules, self.format)
         by_caller = _is_plain(token_counter)
         if by_caller:
             counter = CallerCounter(cast("Count", token_counter), self.format)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Protocol
 from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format
-from turnkeep.formats._neighbours import joiner_of
+from turnkeep.formats._neighbours import content_key_of, joiner_of, rejoin
 from turnkeep.formats._objects import Objects
 from turnkeep.formats._outline import Outline, own_id
 from turnkeep.formats._parted import part_late, part_message
@@ -54,10 +54,11 @@ class RuleCounter:
 
     by_entry = False
 
-    def __init__(self, counter: RequestCounter, form: str) -> None:
-        """Count with *counter* what was read from the format called *form*."""
+    def __init__(self, counter: RequestCounter, fmt: Format) -> None:
+        """Count with *counter* what was read from format *fmt*."""
         self._counter = counter
-        self.salt = salt_of(counter, form)
+        self._format = fmt
+        self.salt = salt_of(counter, fmt.name)
 
     def entry(self, entry: Any, message: Message) -> int:
         """See `Counter.entry`."""
@@ -65,8 +66,13 @@ class RuleCounter:
         return self._counter.message(as_sent(message))
 
     def made(self, message: Message) -> int:
-        """See `Counter.made`."""
-        return self._counter.message(as_sent(message))
+        """See `Counter.made`: what is sent is counted, as it would be read again."""
+        fmt, count = self._format, self._counter.message
+        return sum(
+            count(as_sent(read))
+            for entry in fmt.encode([message])
+            for read in fmt.decode(entry)
+        )
 
 
 class CallerCounter:
@@ -453,9 +459,11 @@ class ListSource:
         is_whole = (parts[0], parts[-1] + 1) == self._parts(nth)
         if is_whole and not any(i in edits for i in parts):
             return [entries[nth]]
-        return self.format.encode(
+        made = self.format.encode(
             [edits[i][0] if i in edits else self.message(i) for i in parts]
         )
+        key = content_key_of(self.format.name) if len(parts) > 1 else None
+        return made if key is None else rejoin(made, key)
 
 
 def _goes_on(

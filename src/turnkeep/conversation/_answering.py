@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from turnkeep.errors import UnknownCallError
-from turnkeep.model import PENDING, Message, marker_of, unmark
+from turnkeep.model import Message, without_line
 from turnkeep.stores import CallRecord, Change
 from turnkeep.turns import OpenCall
 
@@ -89,7 +89,7 @@ class Answering(Writing):
         """
         text = content
         if isinstance(content, str):
-            text = unmark(content) if marker_of(content) == PENDING else content
+            text = without_line(content)
         notes = {"expires_at": deadline(expires_at), "waits_for": waits_for or {}}
 
         def make() -> Change:

@@ -20,7 +20,7 @@ from turnkeep.engine._quick import (
     went_on,
 )
 from turnkeep.engine._reasoning import open_round
-from turnkeep.errors import Held
+from turnkeep.errors import BudgetExceededError, Held
 from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
@@ -30,6 +30,7 @@ from turnkeep.plans import Plan, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
 from turnkeep.tokens import RequestCounter
+from turnkeep.turns import early_answers
 
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
@@ -280,7 +281,18 @@ class Fitter:
         sums = ledger.sums
         if sums is not None and not sums.lead and ledger.last_uncounted < 0:
             history.size_up(self._sums(ask).every.values)
-        plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
+        try:
+            plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
+        except BudgetExceededError as error:
+            if error.limit != "tokens" or not self.learner.calibration.count:
+                raise
+            raise BudgetExceededError(
+                needed=error.needed,
+                available=error.available,
+                smallest=self._smallest(limits, error),
+                limit=error.limit,
+                held=error.held,
+            ) from None
         # The history goes on: what a plan says must not.
         _ = plan.order, plan.runs
         self.remember(memory_of(plan), 0)
@@ -294,6 +306,30 @@ class Fitter:
         if ledger.sums is None and ledger.last_uncounted >= 0 and self._last is None:
             return None  # who asks once needs no sums
         return rest_of(plan, limits, ask, ledger, self._sums(ask))
+
+    def _smallest(self, limits: Limits, error: BudgetExceededError) -> int:
+        """The smallest `max_tokens` that takes what is needed, as taught by now.
+
+        The margin of a taught counter is another one for another budget.
+        """
+        counter, reserve = self.ledger.counter, limits.budget.reserve
+        spent = sum(limits.spent)
+
+        def takes(max_tokens: int) -> bool:
+            budget = attrs.evolve(limits.budget, max_tokens=max_tokens)
+            margin = self.learner.margin(max_tokens - reserve, counter)
+            return budget.available(tools=spent, margin=margin) >= error.needed - spent
+
+        low, high = reserve, max(error.smallest, reserve + 1)
+        while not takes(high):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if takes(middle):
+                high = middle
+            else:
+                low = middle
+        return high
 
     def _learn(self, made: Source, limits: Limits) -> None:
         if made.pruned or limits.budget.prices is not None:
@@ -318,6 +354,8 @@ class Fitter:
             return None
         if ledger.sums is None and ledger.last_uncounted >= 0 and self._last is None:
             return None  # who asks once counts from the newest end
+        if ledger.grouping.problems and early_answers(ledger.grouping):
+            return None  # a result that stands before its call moves
         sums = self._sums(ask)
         cut = self._settled_cut(sums)
         if cut is None:
@@ -347,6 +385,8 @@ class Fitter:
             return None
         sums, sealed = rest.sums, self._sealed(rest.sums)
         if rest.sums is not ledger.sums or not rest.may_go_on(ledger):
+            return None
+        if ledger.grouping.problems and early_answers(ledger.grouping):
             return None
         outcome = rest.outcome(ledger, sealed or ())
         if outcome is None or outcome.tokens > min(trigger, limits.available):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from turnkeep.index import History
 from turnkeep.model import Block, Image, ToolResult
-from turnkeep.plans import Cause
+from turnkeep.turns import OURS, SYSTEM
 
 
 class Census:
@@ -20,7 +20,7 @@ class Census:
         self._history = history
         self._by_turn: dict[int, int] = {}
         self.turns: int = 0
-        """Turns of which something but system text is kept."""
+        """Turns of which something is kept that is neither system text nor ours."""
         self.messages: int = 0
         """Messages, stand-ins and bridges included."""
         for step, is_kept in enumerate(kept):
@@ -32,9 +32,10 @@ class Census:
         history = self._history
         size = len(history.visible(step)) + sum(1 for _ in history.additions(step))
         self.messages += change * size
-        if not size or history.held.get(step) == Cause.SYSTEM:
+        grouping = history.grouping
+        if not size or grouping.kinds[grouping.first[step]] in (SYSTEM, OURS):
             return
-        turn = history.grouping.turn_of(step)
+        turn = grouping.turn_of(step)
         before = self._by_turn.get(turn, 0)
         self._by_turn[turn] = before + change
         self.turns += (before + change > 0) - (before > 0)

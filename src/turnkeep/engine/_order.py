@@ -105,7 +105,7 @@ def joined_in(history: History, order: Order) -> list[int]:
             continue
         left, right = _kind_of(history, before), _kind_of(history, item)
         same = (left == ASSISTANT) == (right == ASSISTANT)
-        if same and (joins == "sides" or left == right != USER):
+        if same and (joins == "sides" or left == right in (ASSISTANT, RESULT)):
             found.append(at)
     return found
 

@@ -238,7 +238,9 @@ class Planner:
             why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
             edits.setdefault(index, (message, why, history.source.cost(message)))
         if history.gone or history.mended:
-            draft.warnings += left_out(history.grouping.problems, history.source.id)
+            early = history.early
+            bad = [p for p in history.grouping.problems if p.message not in early]
+            draft.warnings += left_out(bad, history.source.id)
         return Plan(
             tokens=draft.tokens + self.case.fixed,
             available=self.case.available,

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import HIDDEN, RESULT, SYSTEM, Grouping
+from turnkeep.turns import HIDDEN, OURS, RESULT, SYSTEM, Grouping
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -112,14 +112,14 @@ class Last:
                     step
                     for step in grouping.steps_of(turn)
                     if step not in core
-                    and grouping.kinds[grouping.first[step]] not in (SYSTEM, HIDDEN)
+                    and grouping.kinds[grouping.first[step]]
+                    not in (SYSTEM, HIDDEN, OURS)
                     and not (kept and kept[step])
                 }
             others.difference_update(inner)
-            if not others and not any(
-                step in history.held or step in history.soft for step in core
-            ):
-                going += core
+            if not others:
+                held, soft = history.held, history.soft
+                going += [s for s in core if s not in held and s not in soft]
         return going
 
     def may_return(self, steps: Iterable[int], gone: Sequence[int]) -> bool:

@@ -243,25 +243,37 @@ class Spending:
 
     def _freed_by(self, draft: Draft, edit: Replace) -> int:
         """Tokens that a replacement frees; none, and why noted, if it may not be."""
-        history = self.case.history
-        index = edit.message
-        if not draft.is_kept(history.grouping.step_of[index]) or index in history.gone:
+        if not self._is_there(draft, edit.message):
             return 0
+        reason = self._forbids(draft, edit)
+        freed = draft.would_free(edit.message, edit.content)
+        if reason is None and freed <= 0:
+            reason = "it would not get smaller"
+        if reason is None:
+            return freed
+        self._refuse(draft, edit, reason)
+        return 0
+
+    def _is_there(self, draft: Draft, index: int) -> bool:
+        history = self.case.history
+        step = history.grouping.step_of[index]
+        return draft.is_kept(step) and index not in history.gone
+
+    def _forbids(self, draft: Draft, edit: Replace) -> str | None:
+        """Why a message that is there may not be replaced, whatever that frees."""
+        history, index = self.case.history, edit.message
+        if not self._is_there(draft, index):
+            return "it is not in the window"
         old = history.mended.get(index) or history.source.message(index)
         if index in history.rules.pins:
-            reason = "it is pinned"
-        elif not _links_alike(old, edit.content):
-            reason = "it would cut calls from their results"
-        elif (freed := draft.would_free(index, edit.content)) <= 0:
-            reason = "it would not get smaller"
-        else:
-            found = self._objection(index, old, edit.content)
-            if found is None:
-                return freed
-            reason = found
-        name = f"edit message {history.source.id(index)}"
+            return "it is pinned"
+        if not _links_alike(old, edit.content):
+            return "it would cut calls from their results"
+        return self._objection(index, old, edit.content)
+
+    def _refuse(self, draft: Draft, edit: Replace, reason: str) -> None:
+        name = f"edit message {self.case.history.source.id(edit.message)}"
         draft.refused.append(Refused(name, reason))
-        return 0
 
     def _objection(self, index: int, old: Message, new: Message) -> str | None:
         """What the provider would have against *new* in place of *old*, if anything."""
@@ -356,10 +368,22 @@ class Spending:
             available=self.case.available, target=self.case.target, progress=draft
         )
         for edit in StripImages(keep=0).propose(view):
-            self._take(draft, edit)
-            if isinstance(edit, Replace) and draft.edited(edit.message) == edit.content:
+            if isinstance(edit, Replace) and self._give_up_picture(draft, edit):
                 left -= 1
             if left <= limit:
                 return True
         Refusal(self.case).too_many_images(draft, limit)
+        return True
+
+    def _give_up_picture(self, draft: Draft, edit: Replace) -> bool:
+        """Take a replacement for the sake of its number of pictures, whatever it costs.
+
+        The line that stands for a small picture may be the longer of the two.
+        """
+        reason = self._forbids(draft, edit)
+        if reason is not None:
+            self._refuse(draft, edit, reason)
+            return False
+        freed = draft.would_free(edit.message, edit.content)
+        draft.replace(edit.message, edit.content, edit.cause, freed)
         return True

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -11,6 +11,9 @@ from turnkeep.model import Message, Role, paused_gc
 from ._base import Envelope, Format, decode_entries
 from ._registry import FORMATS, READ_ONLY
 from ._tool_definitions import read_tools, write_tools
+
+Arrange: TypeAlias = Callable[[Sequence[Message], str], Sequence[Message]]
+"""From a history and the name of a format to the history in that format's order."""
 
 _BESIDE = frozenset({"system", "systemInstruction", "instructions"})
 
@@ -54,7 +57,12 @@ def decode_all(envelope: Envelope, fmt: Format) -> list[Message]:
 
 
 def convert_value(
-    envelope: Envelope, source: Format, target: Format, *, strict: bool
+    envelope: Envelope,
+    source: Format,
+    target: Format,
+    *,
+    strict: bool,
+    arrange: Arrange | None = None,
 ) -> Conversion:
     """A history of one format in another; costs the history.
 
@@ -67,6 +75,8 @@ def convert_value(
             The format to write.
         strict:
             Whether a loss is an error.
+        arrange:
+            Puts messages where the target wants them.
 
     Raises:
         ValueError: The target is a format that is only read.
@@ -76,7 +86,9 @@ def convert_value(
         written = ", ".join(name for name in FORMATS if name not in READ_ONLY)
         msg = f"{target.name!r} is only read, never written; convert to {written}"
         raise ValueError(msg)
-    messages = decode_all(envelope, source)
+    messages: Sequence[Message] = decode_all(envelope, source)
+    if arrange is not None:
+        messages = arrange(messages, target.name)
     losses = [
         Loss(message.id or str(nth), what)
         for nth, message in enumerate(messages)

@@ -223,7 +223,7 @@ def _cell(fmt: Format, feature: _Feature) -> str:
     if not feature.survives(found):
         return "-"
     written = json.dumps(entries)
-    if "[turnkeep:bridge]" in written:
+    if "[turnkeep:bridge " in written:
         return "moved"
     return "line" if "[turnkeep:" in written else "yes"
 

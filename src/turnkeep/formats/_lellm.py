@@ -21,9 +21,11 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    marker_of,
     thaw,
     trusted_message,
     trusted_text,
+    unmark,
 )
 
 from ._base import is_own
@@ -31,7 +33,6 @@ from ._fields import (
     bare_text,
     call_of,
     checked,
-    plain_text,
     required,
     without_results,
 )
@@ -40,9 +41,9 @@ from ._marker_lines import lined_content
 from ._marks import NEVER, Judgement
 from ._record_losses import block_losses
 from ._records import RecordFormat
-from ._shape import MARKS, check_base64, compact, frozen, kind_of_text
+from ._shape import MARKS, check_base64, compact, frozen
 from ._table import ANY, ARRAY, FLAG, OBJECT, TEXT, Field, Table
-from ._wire import take_marker
+from ._wire import kind_of, take_marker
 
 NAME = "lellm"
 
@@ -145,7 +146,7 @@ class Lellm(RecordFormat):
             call_id, is_error = found["tool_call_id"], found["is_error"]
             result = _as_result(blocks, call_id, is_error=is_error)
             return trusted_message(role, (result,), extra=extra, layout=NAME)
-        kind = kind_of_text(plain_text(blocks[:1]))
+        kind = kind_of(blocks)
         return trusted_message(role, tuple(blocks), kind=kind, extra=extra, layout=NAME)
 
     def write(self, message: Message) -> list[Any]:
@@ -177,7 +178,9 @@ def _as_result(blocks: list[Block], call_id: str, *, is_error: bool) -> ToolResu
     if blocks and isinstance(first := blocks[0], Text):
         text, pending, interim = take_marker(first.text)
         # A marker alone stands before content that is not text.
-        alone = (pending or interim) and text in {PENDING, INTERIM} and not first.extra
+        alone = marker_of(text) in {PENDING, INTERIM} and not (
+            first.extra or unmark(text)
+        )
         blocks[:1] = () if alone else (attrs.evolve(first, text=text),)
     return ToolResult(
         call_id, tuple(blocks), is_error=is_error, pending=pending, interim=interim

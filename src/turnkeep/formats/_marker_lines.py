@@ -20,7 +20,7 @@ def lined_text(result: ToolResult, text: str) -> str:
     r"""*text*, that of *result*, behind all lines that say what it is.
 
     >>> lined_text(ToolResult("c1", "started", pending=True), "started")
-    '[turnkeep:pending]\nstarted'
+    '[turnkeep:pending 02a2e08b]\nstarted'
     """
     return ResultText(text, result.pending, result.interim, result.is_error).write()
 
@@ -47,4 +47,4 @@ def lined_content(result: ToolResult) -> Sequence[Block]:
     if result.content and isinstance(first := result.content[0], Text):
         said = attrs.evolve(first, text=mark(marker, first.text))
         return (said, *result.content[1:])
-    return (Text(marker), *result.content)
+    return (Text(mark(marker, "").rstrip()), *result.content)

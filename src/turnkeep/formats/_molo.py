@@ -37,6 +37,7 @@ from ._record_losses import block_losses
 from ._records import RecordFormat
 from ._shape import MARKS, ResultText, frozen, json_type, kind_of_text
 from ._table import ARRAY, TEXT, Field, Table
+from ._wire import kind_of
 
 NAME = "molo"
 
@@ -123,7 +124,7 @@ class Molo(RecordFormat):
             case "User":
                 parts = checked(entry[tag], "User", list, where)
                 blocks = [_read_part(p, f"{where}[{n}]") for n, p in enumerate(parts)]
-                kind = kind_of_text(plain_text(blocks))
+                kind = kind_of(blocks)
                 return trusted_message(Role.USER, tuple(blocks), kind=kind, layout=NAME)
             case "Assistant":
                 return _read_assistant(entry[tag], where)

@@ -26,6 +26,42 @@ def join_all(entries: Iterable[Any], join: Joiner) -> list[Any]:
     return made
 
 
+def rejoin(entries: list[Any], key: str) -> list[Any]:
+    """The parts of one entry as one again, results first; *key* holds the content.
+
+    Costs the blocks. What is no list of parts of one role stays as it is.
+    """
+    if len(entries) < 2 or len({entry.get("role") for entry in entries}) > 1:
+        return entries
+    blocks: list[Any] = []
+    whole: dict[str, Any] = {}
+    for entry in entries:
+        said = entry.get(key)
+        if isinstance(said, str):
+            said = [{"type": "text", "text": said}]
+        if not isinstance(said, list):
+            return entries
+        blocks += said
+        whole = {**entry, **whole}
+    blocks.sort(key=lambda block: not _RESULTS.intersection(_kinds(block)))
+    return [{**whole, key: blocks}]
+
+
+def _kinds(block: Any) -> set[Any]:
+    return {*block, block.get("type")}
+
+
+_RESULTS: Final = frozenset(
+    {"tool_result", "toolResult", "functionResponse", "function_response"}
+)
+_CONTENT: Final = {"anthropic": "content", "bedrock": "content", "gemini": "parts"}
+
+
+def content_key_of(name: str) -> str | None:
+    """The key of the blocks of an entry that can hold results and words together."""
+    return _CONTENT.get(name)
+
+
 def _join_bedrock(before: Any, entry: Any) -> Any:
     """Roles alternate (BR-03), and results stand in one message (BR-06)."""
     if before.get("role") != entry.get("role"):

@@ -118,7 +118,7 @@ def frozen_object(value: dict[str, Any], path: str) -> FrozenDict:
 
 
 def kind_of_text(text: str) -> str | None:
-    """The kind of a message of ours that starts with *text*, by its first line."""
+    """The kind of a message of ours that says *text* and no more, by its first line."""
     if not text.startswith(MARKS):
         return None
     marker = marker_of(text)
@@ -139,7 +139,7 @@ class ResultText:
     def read(cls, text: str) -> ResultText:
         r"""Take the fixed first lines off *text*.
 
-        >>> ResultText.read("[turnkeep:pending]\nstarted")
+        >>> ResultText.read("[turnkeep:pending 02a2e08b]\nstarted")
         ResultText(text='started', pending=True, interim=False, is_error=False)
         """
         if not text.startswith(MARKS):

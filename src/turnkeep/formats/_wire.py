@@ -74,10 +74,18 @@ def in_front(positions: Sequence[int]) -> bool:
 
 
 def kind_of(blocks: Sequence[Block]) -> str | None:
-    """The kind of a message by the marker on its first line, or none."""
-    if blocks and isinstance(first := blocks[0], Text):
-        return kind_of_text(first.text)
-    return None
+    """The kind of a message by the marker on its first line, or none.
+
+    Whoever says something more in the same message has said something; pictures alone
+    may follow the line that says whose they are.
+    """
+    if not blocks or not isinstance(first := blocks[0], Text):
+        return None
+    kind = kind_of_text(first.text)
+    if kind is not None and len(blocks) > 1:
+        said = any(isinstance(block, Text) for block in blocks[1:])
+        return None if said or kind != "bridge" else kind
+    return kind
 
 
 def take_marker(text: str) -> tuple[str, bool, bool]:

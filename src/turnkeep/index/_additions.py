@@ -11,7 +11,16 @@ from typing import Final
 
 from turnkeep.model import BRIDGE, Message, ToolResult, mark
 from turnkeep.plans import Cause, Inserted
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
+from turnkeep.turns import (
+    ASSISTANT,
+    HIDDEN,
+    OURS,
+    RESULT,
+    SYSTEM,
+    USER,
+    Grouping,
+    OpenCall,
+)
 
 BRIDGE_ANSWER: Final = mark(BRIDGE, "The tools have answered; the user went on.")
 """Stands between a stand-in and a user message where the model must speak first."""
@@ -48,7 +57,7 @@ def bridge_behind(
     None where somebody else speaks there, and where the user's words come with another
     result of the step: they follow that one.
     """
-    if at >= len(grouping) or grouping.kinds[at] != USER:
+    if at >= len(grouping) or grouping.kinds[at] not in (USER, OURS):
         return None
     if grouping.ties and grouping.step_at(at) in grouping.ties.get(step, ()):
         return None

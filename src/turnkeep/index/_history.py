@@ -10,7 +10,7 @@ import attrs
 from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
 from turnkeep.policy import NO_DEMANDS, Policy
-from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall
+from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall, early_answers
 
 from ._additions import (
     bridge_behind,
@@ -108,11 +108,19 @@ class History:
         self._stand_ins: dict[int, list[tuple[OpenCall, Inserted]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
+        self.early: dict[int, OpenCall] = {}
+        """Results that stood before their call: a window has them behind it."""
+        if rules.repair and grouping.problems:
+            for index, (position, call) in early_answers(grouping).items():
+                self._put_behind(index, position, call)
+        answered = {*self.early.values()}
+        self.open_calls: list[OpenCall] = [
+            call for call in grouping.open_calls if call not in answered
+        ]
         if rules.stand_ins:
-            for call in grouping.open_calls:
+            for call in self.open_calls:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):
                     self._add_stand_in(call)
-        self.open_calls: list[OpenCall] = grouping.open_calls
         self._bridges: dict[int, list[Inserted]] = {}
         if rules.demands.answers_tools or rules.demands.ends_with_user:
             self._bridge()
@@ -158,6 +166,22 @@ class History:
                 self.gone[index] = next(iter(bad.values()))
             else:
                 self.mended[index] = left
+
+    def _put_behind(self, index: int, position: int, call: OpenCall) -> None:
+        """Send a result that stands before its call behind it."""
+        message = self.source.message(index)
+        result = message.tool_results[position]
+        if not result.final:
+            return
+        self.early[index] = call
+        if len(message.content) > 1:
+            message = message.evolve(
+                id=None, role=Role.TOOL_RESULT, content=(result,), layout=None
+            )
+        step = self.grouping.step_at(call.message)
+        cost = self.source.cost(message)
+        item = Inserted(call.message, message, cost, Cause.REPAIR, call.key)
+        self._stand_ins.setdefault(step, []).append((call, item))
 
     def _add_stand_in(self, call: OpenCall) -> None:
         item = stand_in(call, self.rules.stand_in_text, self.source.cost)
@@ -345,7 +369,11 @@ class History:
             return
         question = grouping.question_of(grouping.turns - 1)
         for step in held_now(grouping, newest, self.gone):
-            why = Cause.QUESTION if step == question else Cause.NEWEST
+            why = Cause.UNREAD
+            if step == question:
+                why = Cause.QUESTION
+            elif step == newest or question is None:
+                why = Cause.NEWEST
             held.setdefault(step, why)
 
     def _system_steps(self) -> list[int]:

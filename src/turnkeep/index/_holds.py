@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from turnkeep.policy import Policy, core_of
+from turnkeep.policy import Policy, bound_to
 from turnkeep.turns import HIDDEN, SYSTEM, Grouping
 
 
@@ -31,7 +31,7 @@ def kept_with(
         The steps, and whether one of them still waits for a neighbour behind it.
     """
     found: set[int] = set()
-    turns: set[int] = set()
+    turns: dict[int, set[int]] = {}
     todo = list(steps)
     waits = False
     ties, kinds, first = grouping.ties, grouping.kinds, grouping.first
@@ -45,9 +45,11 @@ def kept_with(
             todo += ties.get(step, ())
         kind = kinds[first[step]]
         if kind not in (SYSTEM, HIDDEN):
-            if core and (turn := grouping.turn_of(step)) not in turns:
-                turns.add(turn)
-                todo += core_of(grouping, turn, demands)
+            if core:
+                turn = grouping.turn_of(step)
+                kept = turns.setdefault(turn, set())
+                kept.add(step)
+                todo += bound_to(grouping, turn, kept, demands)
         elif between and kind == SYSTEM and step >= leading:
             before = next_said(grouping, range(step - 1, -1, -1))
             after = next_said(grouping, range(step + 1, len(first)))
@@ -91,7 +93,7 @@ def newest_step(grouping: Grouping, gone: Collection[int]) -> int | None:
 
 
 def held_now(grouping: Grouping, newest: int, gone: Collection[int]) -> list[int]:
-    """The steps that the moment holds: the newest one, and the question.
+    """The steps that the moment holds: the newest one, the question, what is unread.
 
     Args:
         grouping:
@@ -102,8 +104,11 @@ def held_now(grouping: Grouping, newest: int, gone: Collection[int]) -> list[int
             Messages that no window holds.
     """
     question = grouping.question_of(grouping.turns - 1)
+    unread = [grouping.step_at(i) for i in grouping.unread() if i not in gone]
     if question is not None:
-        return [question] if question == newest else [question, newest]
+        return [*{question: 0, newest: 0, **dict.fromkeys(unread, 0)}]
+    if unread:
+        return [*{newest: 0, **dict.fromkeys(unread, 0)}]
     if grouping.kinds[grouping.first[newest]] == SYSTEM:
         # A window of system messages alone would not do.
         said = last_said(grouping, gone, range(grouping.steps))

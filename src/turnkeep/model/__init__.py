@@ -84,6 +84,9 @@ from ._markers import (
 from ._markers import (
     unmark as unmark,
 )
+from ._markers import (
+    without_line as without_line,
+)
 from ._message import DISPLAY_KINDS as DISPLAY_KINDS
 from ._message import Message, PinScope, Role
 from ._results import extract_tool_calls, is_tool_error, result_from, tool_call_id

@@ -31,5 +31,8 @@ def _as_sent(block: Block) -> Block:
         head = attrs.evolve(first[0], text=mark(marker, first[0].text))
         return attrs.evolve(block, content=(head, *rest), pending=False, interim=False)
     return attrs.evolve(
-        block, content=(Text(marker), *block.content), pending=False, interim=False
+        block,
+        content=(Text(mark(marker, "").rstrip()), *block.content),
+        pending=False,
+        interim=False,
     )

@@ -18,6 +18,8 @@ class Cause(StrEnum):
     SYSTEM = "system"
     QUESTION = "question"
     NEWEST = "newest"
+    UNREAD = "unread"
+    """A result that the model has not read yet, and its call."""
     PINNED = "pinned"
     PENDING = "pending"
     # why it goes

@@ -19,6 +19,7 @@ _STAYS: Final[Mapping[str, str]] = {
     Cause.SYSTEM: "system messages stay (drop_system=True lets later ones go)",
     Cause.QUESTION: "it is the question that the model is to answer",
     Cause.NEWEST: "it belongs to the newest step",
+    Cause.UNREAD: "the model has not read this tool's answer yet",
     Cause.PINNED: "it is pinned, or its turn is",
     Cause.PENDING: "a tool call of its step or turn still waits for its answer",
     Cause.SIGNATURE: "signed reasoning that is kept is only valid with it",

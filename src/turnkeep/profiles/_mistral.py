@@ -345,7 +345,6 @@ def profile(model: str | None = None) -> Profile:
             ends_with_user=True,
             system_places="after-user",
             user_after_tool_ok=False,
-            first_user=True,
             empty_refused=frozenset({"system", "assistant"}),
             empty_text_is_empty=True,
         ),

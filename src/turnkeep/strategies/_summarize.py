@@ -7,7 +7,7 @@ from typing import Any, Self
 import attrs
 
 from turnkeep.index import HistoryView, StepView
-from turnkeep.model import SUMMARY, Message, Text, ToolResult, mark, unmark
+from turnkeep.model import SUMMARY, Message, Text, ToolResult, mark, without_line
 from turnkeep.plans import Cause, Cover, Drop, Edit, Note
 
 from ._base import Composable, at_least
@@ -170,7 +170,7 @@ class Summarize(Composable):
         else:
             given = _after(history.earlier, given)
         text = call(self.summarizer, self._bounded(history, given), self.timeout)
-        text = unmark(text).strip()
+        text = without_line(text).strip()
         self._written.remember(sources, text)
         return text
 

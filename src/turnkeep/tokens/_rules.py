@@ -20,6 +20,7 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    mark,
 )
 
 from ._base import Parts, TextCounter
@@ -330,7 +331,10 @@ class Rules:
             tally.results += self._name(block.tool_name)
         if not block.final:
             # On the wire their text begins with a line that says what they are.
-            tally.results += self._word(f"{PENDING if block.pending else INTERIM}\n")
+            marker = PENDING if block.pending else INTERIM
+            said = content[0].text if content and type(content[0]) is Text else ""
+            line, _, _ = mark(marker, said).partition("\n")
+            tally.results += self._word(f"{line}\n")
 
     def _thinking(self, block: Thinking) -> int:
         sealed = round(len(block.data) / SEALED_CHARACTERS) if block.data else 0

@@ -36,6 +36,7 @@ from ._entries import (
     ASSISTANT,
     HIDDEN,
     NOTE,
+    OURS,
     RESULT,
     SUMMARY_KIND,
     SYSTEM,
@@ -48,7 +49,7 @@ from ._entries import (
     thinks,
 )
 from ._grouping import Grouping
-from ._late import late_answers
+from ._late import early_answers, late_answers
 
 __all__ = [
     "ANSWERS",
@@ -59,6 +60,7 @@ __all__ = [
     "MANY_RESULTS",
     "NOTE",
     "OPEN_RESULT",
+    "OURS",
     "RESULT",
     "SUMMARY_KIND",
     "SYSTEM",
@@ -72,6 +74,7 @@ __all__ = [
     "OpenCall",
     "Problem",
     "code_of",
+    "early_answers",
     "entry_of",
     "group_columns",
     "late_answers",

@@ -6,7 +6,17 @@ from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
-from ._entries import ASSISTANT, NOTE, RESULT, SYSTEM, USER, Answer, CallKey, Entry
+from ._entries import (
+    ASSISTANT,
+    NOTE,
+    OURS,
+    RESULT,
+    SYSTEM,
+    USER,
+    Answer,
+    CallKey,
+    Entry,
+)
 
 LinkId: TypeAlias = str | tuple[str]
 """What links a call to its result: its id, or where it has none its tool's name, as a
@@ -29,7 +39,7 @@ KIND_OF: Final = bytes(code % CALL for code in range(256))
 """The kind of a message, by its code: a table for `bytes.translate`."""
 
 _FINAL = bytes([RESULT])
-_UNLINKED = bytes([SYSTEM, USER, ASSISTANT, NOTE])
+_UNLINKED = bytes([SYSTEM, USER, ASSISTANT, NOTE, OURS])
 _IS_LINKED = bytes(code not in _UNLINKED for code in range(256))
 _CALLS = bytes(
     code // CALL if code % CALL == ASSISTANT and code != MANY_CALLS else 0

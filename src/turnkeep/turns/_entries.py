@@ -22,6 +22,9 @@ HIDDEN: Final = 4
 NOTE: Final = 5
 """A message of ours in the user's name (a picture that a tool result could not hold, a
 bridge): it opens no turn, and leaves with the step it follows."""
+OURS: Final = 6
+"""A text of ours in the user's name that stands for others (a summary, a digest): a
+step of its own that opens no turn and asks nothing."""
 
 ANSWERS: Final = "turnkeep:answers"
 """Key of a result's metadata: the id of the message whose call it answers.
@@ -55,6 +58,8 @@ class Entry(NamedTuple):
 
 
 SUMMARY_KIND: Final = "summary"
+
+_OURS: Final = frozenset({SUMMARY_KIND, "digest"})
 
 _PLAIN: Final = {
     Role.SYSTEM: Entry(SYSTEM),
@@ -96,11 +101,14 @@ def entry_of(message: Message) -> Entry:
         calls = [_new(CallKey, (b.id, b.name)) for b in content if type(b) is ToolCall]
         return _new(Entry, (ASSISTANT, tuple(calls), (), False))
     results = tuple([_answer(b) for b in content if type(b) is ToolResult])
-    if kind == USER and message.kind == "bridge" and not results:
-        return Entry(NOTE)
+    if kind == USER and not results:
+        if message.kind == "bridge":
+            return Entry(NOTE)
+        if message.kind in _OURS:
+            return Entry(OURS, (), (), message.kind == SUMMARY_KIND)
     if kind == USER and results and len(results) == len(content):
         kind = RESULT
-    return Entry(kind, (), results, message.kind == SUMMARY_KIND)
+    return Entry(kind, (), results)
 
 
 def thinks(message: Message) -> bool:

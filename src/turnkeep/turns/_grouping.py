@@ -357,6 +357,19 @@ class Grouping:
         step = self.steps_of(turn).start
         return step if self.is_question(step) else None
 
+    def unread(self) -> list[int]:
+        """The results that the model has said nothing after, in order.
+
+        A look from the end, in C, and the results that it finds.
+        """
+        kinds = self.kinds
+        found: list[int] = []
+        at = kinds.find(RESULT, kinds.rfind(ASSISTANT) + 1)
+        while at >= 0:
+            found.append(at)
+            at = kinds.find(RESULT, at + 1)
+        return found
+
     @property
     def newest(self) -> int | None:
         """The step that holds the last message that is sent at all."""

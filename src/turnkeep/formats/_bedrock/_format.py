@@ -14,6 +14,7 @@ from turnkeep.model import (
     Message,
     Opaque,
     Role,
+    Text,
     Thinking,
     thaw,
 )
@@ -44,7 +45,7 @@ _WIRE_ROLES: Final = {
     Role.TOOL_CALL: "assistant",
     Role.TOOL_RESULT: "user",
 }
-_SIGNED: Final = frozenset({NAME, "anthropic", "claude-code", None})
+_SIGNED: Final = frozenset({NAME, "anthropic", "claude-code", "mermaid", None})
 """Origins whose signatures can be those of a model on Bedrock."""
 
 _LEGAL_ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
@@ -160,7 +161,9 @@ class Bedrock(BlockFormat):
         return self.encode(messages)
 
     def decode_system(self, system: Any, path: str = "$.system") -> tuple[Message, ...]:
-        """A list of system blocks as one system message."""
+        """A list of system blocks, or plain text, as one system message."""
+        if isinstance(system, str):
+            return (Message(Role.SYSTEM, (Text(system),)),)
         blocks, codes = self.read_blocks(system, path, "system")
         layout = layout_text(NAME, codes)
         return (Message(Role.SYSTEM, tuple(blocks), layout=layout),)

@@ -37,9 +37,9 @@ from .._shape import (
     frozen,
     frozen_object,
     json_type,
-    kind_of_text,
     wrong,
 )
+from .._wire import kind_of
 from ._dialect import WIRE_ROLES, Dialect
 from ._parts import refusal
 
@@ -96,15 +96,12 @@ def _decode(entry: dict[str, Any], path: str, dialect: Dialect) -> Message:
             blocks = reader.content()
     if role in _NAMED:
         reader.rest["role"] = role
-    kind = None
-    if blocks and isinstance(first := blocks[0], Text):
-        kind = kind_of_text(first.text)
     identity = reader.rest.get("id")
     return trusted_message(
         WIRE_ROLES[role],
         blocks,
         id=identity if isinstance(identity, str) else None,
-        kind=kind,
+        kind=kind_of(blocks),
         extra=frozen_object(reader.rest, path),
         layout=reader.layout(entry),
     )

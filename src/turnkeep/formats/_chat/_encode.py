@@ -26,6 +26,7 @@ from turnkeep.model import (
     Thinking,
     ToolCall,
     ToolResult,
+    mark,
     thaw,
 )
 
@@ -264,7 +265,7 @@ class _Writer:
         ]
         if not parts:
             return blocks
-        head = f"{BRIDGE}\nShown by the tool result {result.tool_call_id}:"
+        head = mark(BRIDGE, f"Shown by the tool result {result.tool_call_id}:")
         self.moved += [{"type": "text", "text": head}, *parts]
         self.waits = True
         left = [b for b in blocks if not _is_picture(b)]

@@ -51,7 +51,7 @@ OWN: Final = frozenset({NAME, "claude-code"})
 
 _LISTED: Final = {name: Layout(name, listed=True) for name in OWN}
 
-SIGNED: Final = frozenset({NAME, "claude-code", "bedrock", None})
+SIGNED: Final = frozenset({NAME, "claude-code", "bedrock", "mermaid", None})
 """Origins whose signatures can be Anthropic's (Bedrock serves the same models)."""
 
 _ID_OWNERS: Final = frozenset({*OWN, "bedrock"})

@@ -29,9 +29,9 @@ from .._shape import (
     check_base64,
     frozen,
     frozen_object,
-    kind_of_text,
     wrong,
 )
+from .._wire import kind_of
 
 NAME = "ollama"
 _PLAIN = ("system", "user", "assistant")
@@ -75,15 +75,12 @@ def decode_ollama(entry: Any, path: str) -> Message:
         if role == "assistant" and (calls := _calls(rest, path)):
             # Ollama writes no content as empty text.
             blocks = [b for b in blocks if b != Text("")] + calls
-    kind = None
-    if isinstance(text, str) and text.startswith(MARKS):
-        kind = kind_of_text(text) if role != "tool" else None
     identity = rest.get("id")
     return trusted_message(
         _ROLES[role],
         tuple(blocks),
         id=identity if isinstance(identity, str) else None,
-        kind=kind,
+        kind=kind_of(blocks),
         extra=frozen_object(rest, path),
         layout=f"{NAME}:{json.dumps(frozen(entry, path))}" if odd else NAME,
     )

@@ -31,9 +31,9 @@ from .._shape import (
     as_text,
     frozen,
     frozen_object,
-    kind_of_text,
     wrong,
 )
+from .._wire import kind_of
 from ._items import BUILT_IN_CALLS, CALLS, OUTPUTS, SETTINGS, call_id_key
 from ._parts import NAME, decode_part
 
@@ -127,14 +127,11 @@ def _message(item: dict[str, Any], path: str) -> Message:
     known = {"type", "content"}
     if role != "developer":
         known.add("role")
-    kind = None
-    if blocks and isinstance(first := blocks[0], Text) and first.text.startswith(MARKS):
-        kind = kind_of_text(first.text)
     return trusted_message(
         _ROLES[role],
         blocks,
         id=_id(item),
-        kind=kind,
+        kind=kind_of(blocks),
         extra=_rest(item, known, path),
         layout=f"{NAME}:{','.join(details)}" if details else NAME,
     )

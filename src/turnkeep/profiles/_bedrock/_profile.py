@@ -305,7 +305,6 @@ def profile(model: str | None = None) -> Profile:
             results="after-call",
             joins_results=True,
             alternates=True,
-            first_user=True,
             opens_with="user",
             ends_with_user=True,
             binds_thinking=binds is True,

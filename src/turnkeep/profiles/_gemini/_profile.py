@@ -45,12 +45,14 @@ _ABOUT = (
 
 
 def data_of(part: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The data fields of a part by their camel-case names; unknown ones count too."""
-    return [
-        (_DATA.get(key, key), value)
-        for key, value in part.items()
-        if value is not None and key not in _ABOUT
-    ]
+    """The data fields of a part by their camel-case names.
+
+    Beside data that we know, what we do not know says something about it; alone it is
+    data.
+    """
+    found = [(key, value) for key, value in part.items() if value is not None]
+    known = [(_DATA[key], value) for key, value in found if key in _DATA]
+    return known or [(key, value) for key, value in found if key not in _ABOUT]
 
 
 def signature_of(part: Mapping[str, Any]) -> Any:
@@ -288,7 +290,6 @@ def profile(model: str | None = None) -> Profile:
         policy=Policy(
             results="after-call",
             joins_results=True,
-            first_user=True,
             opens_with="no-call",
             ends_with_user=_models.refuses_model_turn_last(model) is not False,
             signed_calls=_models.demands_signatures(model) is not False,

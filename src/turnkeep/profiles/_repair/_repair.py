@@ -16,7 +16,14 @@ import attrs
 
 from turnkeep.errors import UnknownCallError
 from turnkeep.model import Message
-from turnkeep.turns import ASSISTANT, RESULT, Grouping, OpenCall, entry_of
+from turnkeep.turns import (
+    ASSISTANT,
+    RESULT,
+    Grouping,
+    OpenCall,
+    early_answers,
+    entry_of,
+)
 
 from .._base import Profile
 from ._content import Change, drop_lone_reasoning, mend_contents
@@ -75,7 +82,7 @@ def repair_messages(
         UnknownCallError: No open call has an id of *close*.
     """
     changes: list[Change] = []
-    pieces = _drop(explode(messages), changes)
+    pieces = _drop(_behind_calls(explode(messages), changes), changes)
     pieces = _place(pieces, profile, close, changes)
     numbered = rejoin(messages, pieces)
     policy = profile.policy
@@ -85,6 +92,24 @@ def repair_messages(
     numbered = join_neighbours(numbered, policy, changes)
     numbered = bridge_gaps(numbered, policy, changes)
     return Repair([message for _, message in numbered], tuple(changes))
+
+
+def _behind_calls(pieces: list[Piece], changes: list[Change]) -> list[Piece]:
+    """Results that stand before the call they must mean, put right behind it."""
+    grouping = Grouping(entry_of(piece.message) for piece in pieces)
+    early = early_answers(grouping)
+    if not early:
+        return pieces
+    behind: dict[int, list[Piece]] = {}
+    for nth, (_, call) in sorted(early.items()):
+        changes.append(pieces[nth].change("moved", "it stood before its call"))
+        behind.setdefault(call.message, []).append(pieces[nth].moved())
+    made: list[Piece] = []
+    for nth, piece in enumerate(pieces):
+        if nth not in early:
+            made.append(piece)
+        made += behind.get(nth, ())
+    return made
 
 
 def _drop(pieces: Sequence[Piece], changes: list[Change]) -> list[Piece]:
