@@ -34,7 +34,7 @@ def counter_for(
         return given
     if isinstance(given, str):
         given = text_counter(model, given)
-    if given is None or hasattr(given, "count"):
+    if given is None or isinstance(given, TextCounter):
         return request_counter(format=format_name, model=model, text=given)
     if callable(given):
         return EntryCounter(given, format_name, model)
@@ -75,7 +75,7 @@ class EntryCounter:
             return message.token_count
         total = 0
         for entry in self._format.encode([message]):
-            tokens = self._count(entry)
+            tokens: Any = self._count(entry)
             if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
                 msg = f"token_counter must return a whole number >= 0, got {tokens!r}"
                 raise TypeError(msg)

@@ -168,10 +168,6 @@ class Ledger:
             return self.costs(self.mended[index])
         return max(self.counts[index], 0)
 
-    def is_left_out(self, index: int) -> bool:
-        """Whether no window holds a message: it was replaced, or answers nothing."""
-        return index in self._left_out
-
     @property
     def thoughts(self) -> list[int]:
         """The messages that hold reasoning, in order; costs what is new."""
