@@ -44,7 +44,7 @@ def fit(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> Body: ...
 @overload
 def fit(
@@ -67,7 +67,7 @@ def fit(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> list[Entry]: ...
 @with_hints
 def fit(
@@ -90,7 +90,7 @@ def fit(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> Any:
     """The messages that fit the budget, in the shape they came in.
 
@@ -222,7 +222,7 @@ def plan(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> Plan:
     """What `fit` would do, and why.
 

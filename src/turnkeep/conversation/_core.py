@@ -53,7 +53,7 @@ class Core:
         stand_in_text: str | None = None,
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
-        on_overflow: Overflow = "raise",
+        on_overflow: Overflow = "shorten",
         on_prune: Callable[[Plan], object] | None = None,
     ) -> None:
         """See the class."""

@@ -31,7 +31,7 @@ from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
 from turnkeep.index._sums import Setting, Sums
-from turnkeep.plans import Plan, memory_of
+from turnkeep.plans import Cause, Plan, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
 from turnkeep.tokens import RequestCounter
@@ -318,6 +318,8 @@ class Fitter:
         if moment is None:
             return None
         memory = memory_of(plan) or Memory(b"", ("",), {}, ())
+        if any(cause == Cause.LIMIT for _, cause in memory.replaced.values()):
+            return None  # cut for this window alone
         dropped = memory.dropped
         held = sums.held_leads.irange(maximum=len(dropped), inclusive=(True, False))
         if any(dropped[lead] for lead in held):
@@ -386,6 +388,7 @@ class Fitter:
             trigger=min(trigger, limits.available),
             target=limits.goal,
             sealed=sealed,
+            longest=limits.goal // 2 if ask.on_overflow == "shorten" else None,
         )
         if outcome is None or outcome.tokens > limits.available:
             return None

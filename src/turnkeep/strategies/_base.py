@@ -162,6 +162,22 @@ def at_least(
     return check
 
 
+def part(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
+    """Validate a share from 0 to 1, both included.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is out of range.
+    """
+    del instance
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        msg = f"{attribute.name} must be a share from 0 to 1, not {value!r}"
+        raise TypeError(msg)
+    if not 0 <= value <= 1:
+        msg = f"{attribute.name} must be from 0 to 1, not {value!r}"
+        raise ValueError(msg)
+
+
 def share(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
     """Validate a share between 0 and 1, both excluded.
 
