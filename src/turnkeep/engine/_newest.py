@@ -122,6 +122,8 @@ class NewestEnd:
         history, grouping = self.case.history, self.case.history.grouping
         steps = grouping.steps_of(turn)
         whole = Kept(total, steps.stop)
+        if total >= target:
+            return whole
         free = [s for s in steps if s not in history.held and s not in history.soft]
         seen = 0
         for step in reversed(free):

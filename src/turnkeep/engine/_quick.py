@@ -303,7 +303,9 @@ def _behind(
     size -= fixed(steps.stop) - fixed(steps.start)
     start, stop = bisect_left(held, steps.start), bisect_left(held, steps.stop)
     size -= sum(sums.every.values[step] for step in held[start:stop])
-    if size <= share_of(target, SPLIT_ABOVE):
+    freed = before(steps.stop) - fixed(steps.stop)
+    freed -= sum(sums.every.values[step] for step in held[:stop])
+    if freed <= wanted or size <= share_of(target, SPLIT_ABOVE):
         return steps.stop, ()
     demands = sums.setting.demands
     last = {*core_of(grouping, turn, demands)} if demands.core else set[int]()
