@@ -125,6 +125,7 @@ class Core:
             self._fitter.settle()
             self._ledger.use(self._make_counter())
             self._fitter.forget()
+            self._fitter.learner.forget_limits()
 
     @property
     def format(self) -> str:

@@ -34,7 +34,7 @@ from turnkeep.index._sums import Setting, Sums
 from turnkeep.plans import Cause, Plan, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
-from turnkeep.tokens import RequestCounter
+from turnkeep.tokens import ContextExceeded, RequestCounter
 
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
@@ -184,6 +184,7 @@ class Fitter:
 
     def fit(self, budget: Budget, ask: Ask) -> Source:
         """Plan the next window. An error leaves the remembered cut alone."""
+        budget = self.learner.within(budget)
         limits, counter = self._limits, self.ledger.counter
         asked, counted = self._limited
         if (
@@ -214,6 +215,8 @@ class Fitter:
         margin = counter.margin
         if not counter.exact and self.learner.calibration.count:
             margin = self.learner.margin(budget.max_tokens - budget.reserve, counter)
+        if self.learner.ceiling is not None:
+            margin = max(margin, 0.0)  # the ceiling is in tokens as we count them
         limits = self._limits
         if (
             limits.spent != (tools, overhead)
@@ -293,6 +296,7 @@ class Fitter:
             on_overflow=ask.on_overflow,
             open_calls=ask.open_calls,
             trigger_at=trigger,
+            longest=self.learner.longest,
         )
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, Past(ledger), rules)
@@ -392,6 +396,8 @@ class Fitter:
         )
         if outcome is None or outcome.tokens > limits.available:
             return None
+        if self._has_long(ask, outcome.cut.step):
+            return None
         if outcome.cut is not self._cut:
             self._cut, self._memory = outcome.cut, None
         self._cut_at = sums, sums.now
@@ -408,6 +414,7 @@ class Fitter:
             or rest.version != ledger.version
             or ledger.last_uncounted >= rest.total
             or rest.changed[2] != ledger.misfits
+            or self._is_long(ask, rest.total)
         ):
             return None
         sums, demands = rest.sums, rest.sums.setting.demands
@@ -443,6 +450,34 @@ class Fitter:
             sealed=sealed or (),
         )
         return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
+
+    def _has_long(self, ask: Ask, step: int) -> bool:
+        """Whether a text behind *step* is longer than the model's window allows one."""
+        first = self.ledger.grouping.first
+        return step < len(first) and self._is_long(ask, first[step])
+
+    def _is_long(self, ask: Ask, index: int) -> bool:
+        """The same of the messages from *index* on. Costs them, once it is known."""
+        longest = self.learner.longest
+        if longest is None or ask.on_overflow != "shorten":
+            return False
+        return max(self.ledger.counts[index:], default=0) > longest
+
+    def exceed(self, told: ContextExceeded, source: Source | None, room: int) -> None:
+        """Learn from a request that was too long, so that the next one is not.
+
+        Args:
+            told:
+                What the server said.
+            source:
+                The window that was sent; none: the last one.
+            room:
+                What it was counted as where no window was made.
+        """
+        sent = source or self._last
+        tokens = room if sent is None else sent.tokens
+        self.learner.exceed(told, tokens, self._limits.budget.reserve)
+        self._rest = None
 
     def _new_pictures(self, rest: Rest) -> int:
         """How many pictures came since the last plan."""

@@ -200,7 +200,7 @@ class Planner:
         else:
             draft.tokens = -1
         shortening = Shortening(self.case, memory)
-        shortening.cap(draft)
+        capped = shortening.cap(draft)
         by_edits = self.case.limited or self.case.budget.max_images is not None
         # Counting from the newest end takes one step after the other; steps that leave
         # together need a choice.
@@ -228,7 +228,7 @@ class Planner:
             Refusal(self.case).over_limit(draft)
         if pruned and self.case.aim < draft.tokens <= self.case.available:
             draft.warnings.append(missed_target(self.case.target, draft.tokens))
-        return draft, pruned
+        return draft, pruned or capped
 
     def _finish(self, draft: Draft, *, pruned: bool) -> Plan:
         history, terms = self.case.history, self.case.terms

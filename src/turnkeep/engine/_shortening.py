@@ -98,13 +98,21 @@ class Shortening:
                 if draft.is_kept(step):
                     self.size(draft, step)
 
-    def cap(self, draft: Draft) -> None:
-        """No result, new or old, takes more than the model's window allows a text."""
+    def cap(self, draft: Draft) -> bool:
+        """No result, new or old, takes more than the model's window allows a text.
+
+        Returns:
+            Whether there was such a one.
+        """
+        before = len(self._cut)
         longest = self.case.terms.longest
         if longest is not None and self.is_wanted:
             for step in range(self.history.grouping.steps):
                 if draft.is_kept(step) and self.history.tokens(step) > longest:
                     self._cut_step(draft, step, longest, longest)
+        found = len(self._cut) > before
+        del self._cut[before:]  # for good
+        return found
 
     def bring_back(self, draft: Draft) -> None:
         """Where nothing else had to go, the newest that fit whole come back."""
@@ -117,8 +125,14 @@ class Shortening:
             if draft.sent_tokens(index) <= above or not self._may_cut(step, index):
                 continue
             message, known = self._now(draft, index), self._known.get(index)
+            if draft.replaced.get(index, ("", ""))[1] == Cause.SHORTENED:
+                message = self._original(index)
             made = message
-            if known is not None and known[1] == Cause.SHORTENED:
+            if (
+                known is not None
+                and known[1] == Cause.SHORTENED
+                and self.history.source.cost(known[0]) <= above
+            ):
                 made = known[0]
             else:
                 for position, result in enumerate(message.tool_results):
