@@ -157,7 +157,10 @@ def fit(
             Open calls that other messages follow: `"stand-in"` answers them in the
             window, `"keep"` sends them bare, `"raise"` refuses them.
         on_overflow:
-            Where what must stay does not fit: `"raise"`, or `"send"` it with a warning.
+            Where what must stay does not fit: tool results are shortened, largest
+            first, those that have just come last, and older ones of more than half of
+            the target before anything goes (`"shorten"`); nothing is shortened and it
+            is an error (`"raise"`); or it is sent with a warning (`"send"`).
 
     Returns:
         The input's own shape, a body for a body and a list for a list. What was not

@@ -56,8 +56,8 @@ class Windows(Writing):
             open_calls:
                 `"stand-in"`, `"keep"` or `"raise"`, instead of the conversation's own.
             on_overflow:
-                `"raise"`, or `"send"` what cannot be made to fit, instead of the
-                conversation's own.
+                `"shorten"`, `"raise"` or `"send"`, where what must stay does not fit,
+                instead of the conversation's own.
             drop_system:
                 Let system messages behind the leading ones go.
 
