@@ -69,7 +69,7 @@ NAMES_BOTH = [
     limit=st.integers(1_500, 3_600),
     counted=st.one_of(
         st.tuples(st.floats(0.8, 1.6), st.just(0)),
-        st.tuples(st.floats(1.0, 1.6), st.integers(0, 300)),
+        st.tuples(st.floats(1.0, 1.6), st.integers(0, 100)),
     ),
 )
 def test_the_next_window_fits_where_limit_and_size_are_named(

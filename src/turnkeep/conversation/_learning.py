@@ -240,12 +240,14 @@ def _scaled(room: int, sent: int, used: int) -> int:
     """How much of ours has *room* tokens, where *used* was *sent* as we count.
 
     What we did not count may be the same for every request, or a share of each: the
-    smaller figure is right either way, as long as it is one.
+    smaller figure is right either way, as long as it is one; else a share, with a tenth
+    to spare.
     """
     if used <= sent:
         return room
-    share = room * sent // used
-    return room - (used - sent) if room > used - sent else share
+    if room > used - sent:
+        return room - (used - sent)
+    return room * sent * 9 // (used * 10)
 
 
 def _stats_of(usage: Usage) -> GenerationStats:

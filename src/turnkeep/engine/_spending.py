@@ -17,7 +17,7 @@ from turnkeep.plans import (
     Replace,
     Reserve,
 )
-from turnkeep.strategies._base import is_stable
+from turnkeep.strategies._base import drops_first, is_stable
 from turnkeep.turns import HIDDEN, SYSTEM
 
 from ._case import Case
@@ -49,15 +49,18 @@ class Spending:
     def __init__(self, case: Case, shortening: Shortening | None = None) -> None:
         self.case = case
         self.shortening = shortening or Shortening(case)
+        self._uncut = False
+        """Whether large results are still to be cut before a step goes."""
 
     def prune(self, draft: Draft, earlier: Sequence[Message] = ()) -> bool:
         draft.count_all()
         stripped = self._strip_images(draft)
         if not self.case.is_over(draft):
             return stripped
-        self.shortening.cut_older(draft)
-        if draft.tokens <= self.case.target and self.case.within_limits(draft):
-            self.shortening.bring_back(draft)
+        # What large results are cut to comes before any step goes, but not before
+        # what a strategy makes smaller in its own way.
+        self._uncut = True
+        if drops_first(self.case.strategy) and self._cut_older(draft):
             return True
         # The log as it was at the last line of the grid; then as it is, if need be.
         seen = self._grid(draft)
@@ -68,6 +71,18 @@ class Spending:
         self._fill(draft)
         self._write_reserved(draft)
         return True
+
+    def _cut_older(self, draft: Draft) -> bool:
+        """Cut large results, once; whether nothing more has to go."""
+        if not self._uncut:
+            return False
+        self._uncut = False
+        before = draft.tokens
+        self.shortening.cut_older(draft)
+        done = draft.tokens <= self._goal(draft) and self.case.within_limits(draft)
+        if done and draft.tokens < before:
+            self.shortening.bring_back(draft)
+        return done
 
     def _grid(self, draft: Draft) -> int | None:
         """The first steps of a growing log to look at, so that its prefix stays.
@@ -123,6 +138,8 @@ class Spending:
         for nth, edit in enumerate(self.case.strategy.propose(view)):
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
+                break
+            if self._uncut and isinstance(edit, (Drop, Cover)) and self._cut_older(draft):
                 break
             if type(edit) is Drop:  # thousands of these
                 unit = edit.unit

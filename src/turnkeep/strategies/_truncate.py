@@ -8,7 +8,7 @@ from turnkeep.index import HistoryView
 from turnkeep.model import Text, ToolResult
 from turnkeep.plans import Cause, Edit, Replace
 
-from ._base import Stable, at_least
+from ._base import Shrinking, Stable, at_least
 from ._results import final_results, is_shortened, with_result
 from ._shorten import measure_of, saying, shorten
 
@@ -24,7 +24,7 @@ def _head(instance: object, attribute: attrs.Attribute[float], value: float) -> 
 
 
 @attrs.frozen
-class TruncateToolResults(Stable):
+class TruncateToolResults(Shrinking, Stable):
     """Long tool results lose their middle; the beginning and the end stay.
 
     Oldest first, the newest too. Cut between lines; a text of one line between the
