@@ -30,16 +30,47 @@ def history(kinds: tuple[str, ...]) -> list[Entry]:
 
 
 def oracle(chat: list[Entry], tokens: int) -> list[str] | None:
-    """The ids that stay when as few of the oldest turns as possible go, if any do."""
+    """The ids that stay when as few of the oldest turns as possible go, if any do.
+
+    The newest of those is cut inside where it is large and frees too much: its steps
+    go oldest first, its question last, and no more of them than it takes.
+    """
     stays = must_stay(chat)
     starts = [at for at, entry in enumerate(chat) if entry["role"] == "user"]
     if not starts or starts[0] != 0:
         starts = [0, *starts]  # the preamble is the oldest turn
+    before = None
     for start in starts:
         kept = [at for at in range(len(chat)) if at >= start or at in stays]
-        if sum(size(chat[at]) for at in kept) <= tokens:
+        left = sum(size(chat[at]) for at in kept)
+        if left <= tokens:
+            if before is not None:
+                kept = cut_inside(chat, kept, range(before, start), tokens)
             return [chat[at]["id"] for at in kept]
+        before = start
     return None
+
+
+def cut_inside(
+    chat: list[Entry], kept: list[int], turn: range, tokens: int
+) -> list[int]:
+    """What stays where *kept* would do without a turn."""
+    free = [at for at in turn if at not in kept]
+    room = tokens - sum(size(chat[at]) for at in kept)
+    if not room or sum(size(chat[at]) for at in free) <= tokens // 10:
+        return kept
+    steps: list[list[int]] = []
+    for at in free:
+        if chat[at]["role"] == "tool" or (
+            steps and chat[at]["role"] == chat[at - 1]["role"] == "assistant"
+        ):
+            steps[-1].append(at)
+        else:
+            steps.append([at])
+    steps.sort(key=lambda step: chat[step[0]]["role"] == "user")
+    while sum(size(chat[at]) for step in steps for at in step) > room:
+        del steps[0]
+    return sorted({*kept, *(at for step in steps for at in step)})
 
 
 @pytest.mark.parametrize("length", range(1, 8))

@@ -103,7 +103,7 @@ def test_every_name_leads_to_a_strategy(name: str) -> None:
         ("oldest-turn", "there are .*; did you mean 'oldest-turns'"),
         ("keep-ends:fist=1", "no parameter 'fist'; there are first, last; did you"),
         ("keep-ends:x=1", "no parameter 'x'; there are first, last$"),
-        ("oldest-turns:x=1", "no parameter 'x'; it has none"),
+        ("oldest-steps:x=1", "no parameter 'x'; it has none"),
     ],
 )
 def test_a_bad_name_says_why(spec: str, why: str) -> None:

@@ -44,7 +44,7 @@ def fit(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> Body: ...
 @overload
 def fit(
@@ -67,7 +67,7 @@ def fit(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> list[Entry]: ...
 @with_hints
 def fit(
@@ -90,7 +90,7 @@ def fit(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> Any:
     """The messages that fit the budget, in the shape they came in.
 
@@ -157,7 +157,10 @@ def fit(
             Open calls that other messages follow: `"stand-in"` answers them in the
             window, `"keep"` sends them bare, `"raise"` refuses them.
         on_overflow:
-            Where what must stay does not fit: `"raise"`, or `"send"` it with a warning.
+            Where what must stay does not fit: tool results are shortened, largest
+            first, those that have just come last, and older ones of more than half of
+            the target before anything goes (`"shorten"`); nothing is shortened and it
+            is an error (`"raise"`); or it is sent with a warning (`"send"`).
 
     Returns:
         The input's own shape, a body for a body and a list for a list. What was not
@@ -222,7 +225,7 @@ def plan(
     stand_in_text: str | None = None,
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
-    on_overflow: Overflow = "raise",
+    on_overflow: Overflow = "shorten",
 ) -> Plan:
     """What `fit` would do, and why.
 

@@ -107,7 +107,7 @@ class Job:
         stand_in_text: str | None = None,
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
-        on_overflow: Overflow = "raise",
+        on_overflow: Overflow = "shorten",
         lasting: bool = True,
     ) -> None:
         """Take *messages* apart; *lasting*: its plan may be used when they changed."""

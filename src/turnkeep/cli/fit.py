@@ -39,6 +39,14 @@ class OnInvalid(StrEnum):
     KEEP = "keep"
 
 
+class OnOverflow(StrEnum):
+    """What to do where what must stay does not fit."""
+
+    SHORTEN = "shorten"
+    RAISE = "raise"
+    SEND = "send"
+
+
 @guarded
 def fit(
     file: options.File,
@@ -82,6 +90,15 @@ def fit(
             rich_help_panel=_HISTORY,
         ),
     ] = OnInvalid.REPAIR,
+    on_overflow: Annotated[
+        OnOverflow,
+        typer.Option(
+            "--on-overflow",
+            help="Tool results that are too large are shortened; or what must stay and "
+            "does not fit is an error, or is sent.",
+            rich_help_panel=_HISTORY,
+        ),
+    ] = OnOverflow.SHORTEN,
     each: Annotated[
         bool,
         typer.Option(
@@ -146,6 +163,7 @@ def fit(
         "strategy": options.strategy_of(strategy),
         "open_calls": open_calls.value,
         "on_invalid": on_invalid.value,
+        "on_overflow": on_overflow.value,
     }
     if each:
         _fit_each(

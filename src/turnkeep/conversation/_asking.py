@@ -30,7 +30,7 @@ class Ask:
     tools: Any = None
     stand_in_text: str = STAND_IN_TEXT
     open_calls: OpenCalls = "stand-in"
-    on_overflow: Overflow = "raise"
+    on_overflow: Overflow = "shorten"
     drop_system: bool = False
     on_invalid: OnInvalid = "repair"
     profile: str | None = None

@@ -62,7 +62,10 @@ class Conversation(Answering, Windows):
             `"stand-in"`, `"keep"` them bare, or `fit` refuses them (`"raise"`). The
             history itself never gets an answer that nobody gave.
         on_overflow:
-            Where what must stay does not fit: `"raise"`, or `"send"` it with a warning.
+            Where what must stay does not fit: tool results are shortened, largest
+            first, those that have just come last, and older ones of more than half of
+            the target before anything goes (`"shorten"`); nothing is shortened and it
+            is an error (`"raise"`); or it is sent with a warning (`"send"`).
         on_prune:
             Called with the plan whenever something had to go.
     """

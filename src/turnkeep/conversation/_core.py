@@ -54,7 +54,7 @@ class Core:
         stand_in_text: str | None = None,
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
-        on_overflow: Overflow = "raise",
+        on_overflow: Overflow = "shorten",
         on_prune: Callable[[Plan], object] | None = None,
     ) -> None:
         """See the class."""
@@ -133,6 +133,7 @@ class Core:
             self._fitter.settle_all()
             self._ledger.use(self._make_counter())
             self._fitter.forget()
+            self._fitter.learner.forget_limits()
 
     @property
     def format(self) -> str:

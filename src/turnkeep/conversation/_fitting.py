@@ -29,7 +29,7 @@ from turnkeep.index._sums import Setting, Sums
 from turnkeep.plans import Plan, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
-from turnkeep.tokens import RequestCounter
+from turnkeep.tokens import ContextExceeded, RequestCounter
 from turnkeep.turns import early_answers
 
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
@@ -166,6 +166,7 @@ class Fitter:
 
     def fit(self, budget: Budget, ask: Ask) -> Source:
         """Plan the next window. An error leaves the remembered cut alone."""
+        budget = self.learner.within(budget)
         limits, counter = self._limits, self.ledger.counter
         asked, counted = self._limited
         if (
@@ -196,6 +197,8 @@ class Fitter:
         margin = counter.margin
         if not counter.exact and self.learner.calibration.count:
             margin = self.learner.margin(budget.max_tokens - budget.reserve, counter)
+        if self.learner.ceiling is not None:
+            margin = max(margin, 0.0)  # the ceiling is in tokens as we count them
         limits = self._limits
         if (
             limits.spent != (tools, overhead)
@@ -275,6 +278,7 @@ class Fitter:
             on_overflow=ask.on_overflow,
             open_calls=ask.open_calls,
             trigger_at=trigger,
+            longest=self.learner.longest,
         )
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, Past(ledger), rules)
@@ -370,8 +374,11 @@ class Fitter:
             trigger=min(trigger, limits.available),
             target=limits.goal,
             sealed=sealed,
+            longest=limits.goal // 2 if ask.on_overflow == "shorten" else None,
         )
         if outcome is None or outcome.tokens > limits.available:
+            return None
+        if self._has_long(ask, outcome.cut.step):
             return None
         if outcome.cut is not self._cut:
             self._cut, self._memory = outcome.cut, None
@@ -381,7 +388,12 @@ class Fitter:
     def _by_rest(self, limits: Limits, ask: Ask, trigger: int) -> Scene | None:
         """The next window of any strategy, where it is the last one and what came."""
         rest, ledger = self._rest, self.ledger
-        if rest is None or rest.ask is not ask or rest.limits is not limits:
+        if (
+            rest is None
+            or rest.ask is not ask
+            or rest.limits is not limits
+            or self._is_long(ask, rest.total)
+        ):
             return None
         sums, sealed = rest.sums, self._sealed(rest.sums)
         if rest.sums is not ledger.sums or not rest.may_go_on(ledger):
@@ -392,6 +404,34 @@ class Fitter:
         if outcome is None or outcome.tokens > min(trigger, limits.available):
             return None
         return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
+
+    def _has_long(self, ask: Ask, step: int) -> bool:
+        """Whether a text behind *step* is longer than the model's window allows one."""
+        first = self.ledger.grouping.first
+        return step < len(first) and self._is_long(ask, first[step])
+
+    def _is_long(self, ask: Ask, index: int) -> bool:
+        """The same of the messages from *index* on. Costs them, once it is known."""
+        longest = self.learner.longest
+        if longest is None or ask.on_overflow != "shorten":
+            return False
+        return max(self.ledger.counts[index:], default=0) > longest
+
+    def exceed(self, told: ContextExceeded, source: Source | None, room: int) -> None:
+        """Learn from a request that was too long, so that the next one is not.
+
+        Args:
+            told:
+                What the server said.
+            source:
+                The window that was sent; none: the last one.
+            room:
+                What it was counted as where no window was made.
+        """
+        sent = source or self._last
+        tokens = room if sent is None else sent.tokens
+        self.learner.exceed(told, tokens, self._limits.budget.reserve)
+        self._rest = None
 
     def _sums(self, ask: Ask) -> Sums:
         """The sums that *ask* is planned by."""

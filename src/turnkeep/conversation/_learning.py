@@ -7,10 +7,17 @@ from typing import Any
 
 import attrs
 
+from turnkeep.budgets import Budget
 from turnkeep.errors import FormatError
 from turnkeep.model import FrozenDict, GenerationStats, GenerationTotals
 from turnkeep.plans import Plan
-from turnkeep.tokens import Calibration, RequestCounter, Usage, request_tokens
+from turnkeep.tokens import (
+    Calibration,
+    ContextExceeded,
+    RequestCounter,
+    Usage,
+    request_tokens,
+)
 
 CACHEABLE = 1_024
 """Tokens from which providers cache a prompt at all (OpenAI, most Anthropic models)."""
@@ -50,6 +57,8 @@ class SavedLearning:
     microseconds: int = 0
     """Of the generations that told their duration."""
     warm_prefix: int = 0
+    ceiling: int | None = None
+    longest: int | None = None
 
 
 class Learner:
@@ -63,6 +72,55 @@ class Learner:
         self.totals = GenerationTotals()
         """The same as generation statistics: one record for each answer."""
         self._warm_prefix = 0
+        self.ceiling: int | None = None
+        """Tokens, as we count them, of the largest request that is known to fit the
+        model; none: it has never refused one."""
+        self.longest: int | None = None
+        """Tokens that one text may have: half of the window that the model stated."""
+        self._within: tuple[Budget, Budget] | None = None
+
+    def within(self, budget: Budget) -> Budget:
+        """*budget*, or what the model has been seen to take, if that is less."""
+        if self.ceiling is None or budget.max_tokens - budget.reserve <= self.ceiling:
+            return budget
+        if self._within is None or self._within[0] is not budget:
+            less = attrs.evolve(budget, max_tokens=self.ceiling + budget.reserve)
+            self._within = budget, less
+        return self._within[1]
+
+    def exceed(self, told: ContextExceeded, sent: int, reserve: int) -> None:
+        """Learn from a request that was too long.
+
+        Args:
+            told:
+                What the server said.
+            sent:
+                The request's tokens, as we counted them; 0 where nobody knows.
+            reserve:
+                Tokens that were kept free for the answer.
+        """
+        ceiling = sent * 4 // 5 if sent else None
+        if told.limit is not None:
+            room = max(told.limit - (told.output or reserve), 1)
+            known = room
+            if told.used and sent:
+                known = _scaled(room, sent, told.used)
+            elif ceiling is not None:
+                known = min(room, ceiling)
+            if ceiling is None or known < sent:
+                ceiling = known
+            scale = min(sent / told.used, 1.0) if told.used and sent else 1.0
+            self.longest = max(int(told.limit * scale) // 2, 1)
+        elif told.excess is not None and told.excess < sent:
+            ceiling = sent - told.excess
+        if ceiling is not None:
+            least = ceiling if self.ceiling is None else min(self.ceiling, ceiling)
+            self.ceiling = max(least, 1)
+        self._within = None
+
+    def forget_limits(self) -> None:
+        """Another model has limits of its own."""
+        self.ceiling = self.longest = self._within = None
 
     def observe(self, usage: Any, plan: Plan | None, *, exact: bool) -> Observation:
         """Take one answer's usage.
@@ -106,11 +164,12 @@ class Learner:
         other.calibration = self.calibration
         other.usage, other.totals = self.usage, self.totals
         other._warm_prefix = self._warm_prefix
+        other.ceiling, other.longest = self.ceiling, self.longest
         return other
 
     def to_saved(self) -> SavedLearning | None:
         """What there is to save; nothing where nothing was observed."""
-        if not self.totals.generations:
+        if not self.totals.generations and self.ceiling is None:
             return None
         return SavedLearning(
             FrozenDict(self.calibration.to_dict()),
@@ -119,6 +178,8 @@ class Learner:
             self.totals.timed_tokens,
             self.totals.duration // timedelta(microseconds=1),
             self._warm_prefix,
+            self.ceiling,
+            self.longest,
         )
 
     @classmethod
@@ -142,6 +203,7 @@ class Learner:
             saved.timed_tokens,
         )
         made._warm_prefix = saved.warm_prefix
+        made.ceiling, made.longest = saved.ceiling, saved.longest
         return made
 
     def predict(self, estimated: int, *, exact: bool) -> int:
@@ -172,6 +234,20 @@ class Learner:
                 high = middle - 1
         # Rounded up: a margin that is a little too large leaves a token unused.
         return -(-(room / low - 1) * 10_000 // 1) / 10_000
+
+
+def _scaled(room: int, sent: int, used: int) -> int:
+    """How much of ours has *room* tokens, where *used* was *sent* as we count.
+
+    What we did not count may be the same for every request, or a share of each: the
+    smaller figure is right either way, as long as it is one; else a share, with a tenth
+    to spare.
+    """
+    if used <= sent:
+        return room
+    if room > used - sent:
+        return room - (used - sent)
+    return room * sent * 9 // (used * 10)
 
 
 def _stats_of(usage: Usage) -> GenerationStats:

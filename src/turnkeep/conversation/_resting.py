@@ -12,7 +12,7 @@ from turnkeep.engine._limits import images_in
 from turnkeep.engine._quick import Outcome, Remains, moment_of, still_true
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._sums import Sums
-from turnkeep.plans import Plan, memory_of
+from turnkeep.plans import Cause, Plan, memory_of
 
 from ._asking import Ask, Limits
 
@@ -88,6 +88,8 @@ def rest_of(
     if moment is None or budget.max_turns or budget.max_messages:
         return None
     memory = memory_of(plan) or Memory(b"", ("",), {}, ())
+    if any(cause == Cause.LIMIT for _, cause in memory.replaced.values()):
+        return None  # cut for this window alone
     dropped = memory.dropped
     held = sums.held_leads.irange(maximum=len(dropped), inclusive=(True, False))
     if any(dropped[lead] for lead in held):

@@ -93,7 +93,7 @@ FIELDS = (
 
 USUAL: Final[Mapping[str, str | None]] = {
     "on_invalid": "repair",
-    "on_overflow": "raise",
+    "on_overflow": "shorten",
     "open_calls": "stand-in",
     "profile": None,
 }

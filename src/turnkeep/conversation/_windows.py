@@ -13,7 +13,7 @@ from turnkeep.formats import get_format
 from turnkeep.model import GenerationTotals, Message
 from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
-from turnkeep.tokens import Usage
+from turnkeep.tokens import Usage, read_exceeded
 
 from ._asking import Ask
 from ._learning import Observation
@@ -57,8 +57,8 @@ class Windows(Writing):
             open_calls:
                 `"stand-in"`, `"keep"` or `"raise"`, instead of the conversation's own.
             on_overflow:
-                `"raise"`, or `"send"` what cannot be made to fit, instead of the
-                conversation's own.
+                `"shorten"`, `"raise"` or `"send"`, where what must stay does not fit,
+                instead of the conversation's own.
             drop_system:
                 Let system messages behind the leading ones go.
 
@@ -255,6 +255,41 @@ class Windows(Writing):
             if seen.cold:
                 fitter.pace.cold = True
             return seen
+
+    def observe_overflow(self, error: object, *, window: Window | None = None) -> bool:
+        """Learn that a request was longer than its model's context; whether it was.
+
+        Knows what the providers and the usual servers say, as exceptions, bodies,
+        texts, and as answers that stopped for it with status 200. Where they name limit
+        and size, the next window keeps to them; where they name nothing, it is a fifth
+        smaller. So fit again and send that. What was learned belongs to the model and
+        is saved with the conversation; one tool result never takes more than half of a
+        window that was named.
+
+        >>> chat = Conversation(budget=200_000, model="claude-sonnet-4-5")
+        >>> chat.observe_overflow("prompt is too long: 210000 tokens > 200000 maximum")
+        True
+        >>> chat.observe_overflow("rate limit reached: too many tokens per minute")
+        False
+
+        Args:
+            error:
+                What the client raised, or the body or answer it got.
+            window:
+                The window that was sent; the last one unless given.
+
+        Returns:
+            `False` where it is another error; nothing is learned then.
+        """
+        told = read_exceeded(error)
+        if told is None:
+            return False
+        with self._lock:
+            budget = self._budget
+            room = 0 if budget is None else budget.max_tokens - budget.reserve
+            source = None if window is None else window._source  # noqa: SLF001 - ours
+            self._fitter.exceed(told, source, room)
+        return True
 
     @property
     def usage(self) -> Usage:

@@ -31,6 +31,8 @@ class Case:
         self.demands = history.rules.demands
         self.last = Last(history)
         self.claims: set[str] = set()
+        self.to_the_bone = terms.on_overflow == "shorten"
+        """Whether results are cut before anybody is told that it does not fit."""
 
     def lines(self, total: int) -> int:
         """How many lines of the grid a log of *total* tokens has crossed.
@@ -40,6 +42,10 @@ class Case:
         came to it.
         """
         return max(-(-(total - self.trigger) // (self.trigger - self.target)), 0)
+
+    def is_large(self, tokens: int, split_above: float) -> bool:
+        """Whether a turn of *tokens* is cut inside where it would free too much."""
+        return tokens > share_of(self.target, split_above)
 
     @property
     def limited(self) -> bool:

@@ -8,16 +8,17 @@ OpenCalls: TypeAlias = Literal["stand-in", "keep", "raise"]
 """What windows do about open calls that other messages follow: a stand-in answers them
 there, they are sent bare, or `OpenCallError`."""
 
-Overflow: TypeAlias = Literal["raise", "send"]
-"""What happens where what must stay does not fit: `BudgetExceededError`, or it is sent
-all the same, with a warning."""
+Overflow: TypeAlias = Literal["shorten", "raise", "send"]
+"""What happens where what must stay does not fit: tool results are shortened, largest
+first, and only then comes `BudgetExceededError`; the error at once; or it is sent all
+the same, with a warning."""
 
 OnInvalid: TypeAlias = Literal["repair", "raise", "keep"]
 """What happens to results without their call, second results and the like: windows
 leave them out, `InvalidHistoryError`, or nothing."""
 
 OPEN_CALLS: Final = ("stand-in", "keep", "raise")
-OVERFLOW: Final = ("raise", "send")
+OVERFLOW: Final = ("shorten", "raise", "send")
 ON_INVALID: Final = ("repair", "raise", "keep")
 
 

@@ -67,8 +67,8 @@ class Draft:
         self.causes = list(memory.causes)
         pins = history.rules.pins
         for index, (content, cause) in memory.replaced.items():
-            if cause == Cause.PROFILE:
-                continue  # lost before planning began
+            if cause in (Cause.PROFILE, Cause.LIMIT):
+                continue  # lost before planning began; cut for that window alone
             if index not in pins and index not in history.gone:
                 self.replaced[index] = (content, cause)
                 cost = history.source.cost(content)
@@ -187,6 +187,20 @@ class Draft:
         self.replaced[index] = (content, cause)
         if self.is_kept(self.history.grouping.step_of[index]):
             self.tokens -= freed
+
+    def freed_by(self, index: int) -> int:
+        """Tokens that the change of a message frees."""
+        return -self._changes.get(index, 0)
+
+    def undo(self, index: int) -> None:
+        """Send a message of a kept step unchanged after all."""
+        self.tokens -= self._changes.pop(index)
+        del self.replaced[index]
+
+    def count_all(self) -> None:
+        """Count everything that is kept where nobody has counted yet: all of it."""
+        if self.tokens < 0:
+            self.tokens = self.history.total + sum(self._changes.values())
 
     def sent_tokens(self, index: int) -> int:
         """Tokens of what is sent for a message."""

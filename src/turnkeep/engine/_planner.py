@@ -16,6 +16,7 @@ from ._case import Case
 from ._draft import Draft
 from ._newest import NewestEnd
 from ._refusal import Refusal
+from ._shortening import Shortening
 from ._spending import Spending
 from ._terms import Memory, Terms
 
@@ -170,6 +171,8 @@ class Planner:
         history.seal(step_of[i] for i in needed)
         if self.case.demands.thinking_required or not needed:
             return self._decide(memory)
+        # Reasoning goes before results are cut for the limit's sake.
+        to_the_bone, self.case.to_the_bone = self.case.to_the_bone, False
         try:
             draft, pruned = self._decide(memory)
         except BudgetExceededError:
@@ -177,6 +180,8 @@ class Planner:
         else:
             if draft.tokens <= self.case.available:
                 return draft, pruned
+        finally:
+            self.case.to_the_bone = to_the_bone
         history.seal(())
         history.strip(needed)
         self.case.last = Last(history)
@@ -194,6 +199,8 @@ class Planner:
             draft.resume(memory)
         else:
             draft.tokens = -1
+        shortening = Shortening(self.case, memory)
+        capped = shortening.cap(draft)
         by_edits = self.case.limited or self.case.budget.max_images is not None
         # Counting from the newest end takes one step after the other; steps that leave
         # together need a choice.
@@ -207,19 +214,21 @@ class Planner:
                 # The prefix changes anyway, so the strategy chooses anew: what is
                 # needed again may come back, and additions are written anew.
                 draft = Draft(history, -1)
-            pruned = Spending(self.case).prune(draft, earlier)
+                shortening.cap(draft)
+            pruned = Spending(self.case, shortening).prune(draft, earlier)
         elif memory is not None and draft.tokens <= self.case.trigger:
             pruned = False
         else:
             draft = Draft(history)
-            pruned = NewestEnd(self.case).prune(draft)
+            shortening.cap(draft)
+            pruned = NewestEnd(self.case, shortening).prune(draft)
         if draft.tokens > self.case.available:
-            Refusal(self.case).last_resort(draft)
+            Refusal(self.case, shortening).last_resort(draft)
         if not self.case.within_limits(draft):
             Refusal(self.case).over_limit(draft)
         if pruned and self.case.aim < draft.tokens <= self.case.available:
             draft.warnings.append(missed_target(self.case.target, draft.tokens))
-        return draft, pruned
+        return draft, pruned or capped
 
     def _finish(self, draft: Draft, *, pruned: bool) -> Plan:
         history, terms = self.case.history, self.case.terms

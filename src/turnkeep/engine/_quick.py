@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import attrs
 
+from turnkeep.budgets import share_of
 from turnkeep.engine import Memory
 from turnkeep.engine._order import kept_indexes
 from turnkeep.index._additions import bridge_end, ends_on_call
@@ -22,6 +23,8 @@ from turnkeep.index._holds import held_now, newest_step
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._sums import Moved, Sums
 from turnkeep.plans import Cause, Inserted
+from turnkeep.plans._edits import SPLIT_ABOVE
+from turnkeep.policy import core_of
 
 
 @attrs.frozen
@@ -197,6 +200,7 @@ def cut_by_sums(
     trigger: int,
     target: int,
     sealed: Sequence[int] = (),
+    longest: int | None = None,
 ) -> Outcome | None:
     """The next window's cut; none where the engine has to look.
 
@@ -215,6 +219,8 @@ def cut_by_sums(
             Tokens to prune down to.
         sealed:
             Steps that stay because their reasoning does.
+        longest:
+            Tokens of a message above which the engine has to look whether to cut it.
     """
     moment = moment_of(ledger, sums, sealed)
     if moment is None:
@@ -231,8 +237,12 @@ def cut_by_sums(
             # What came back stays until the next prune, so that the prefix does.
             cut = Cut(cut.step, kept)
         return Outcome(tokens, cut, pruned=False, bridge=bridge, sealed=sealed)
-    step = _find(sums, held, sums.every.total + more - target)
-    kept = tuple(held[: bisect_left(held, step)])
+    wanted = sums.every.total + more - target
+    at = _find(sums, held, wanted)
+    step, last = _behind(sums, held, wanted, at, target)
+    kept = tuple(sorted({*held[: bisect_left(held, step)], *last}))
+    if longest is not None and _has_long(ledger, sums, at, kept, longest):
+        return None
     if ledger.last_uncounted >= 0 and not _is_counted(ledger, sums, step, kept):
         return None
     tokens = sums.kept_from(step, kept) + more
@@ -268,11 +278,63 @@ def _find(sums: Sums, held: Sequence[int], wanted: int) -> int:
         step = sums.every.reach(wanted + extra, sums.held)
         if step > len(values):
             return len(values)
-        step = sums.grouping.whole_from(step)
         more = bisect_left(held, step)
         if more == passed:
             return step
         passed = more
+
+
+def _behind(
+    sums: Sums, held: Sequence[int], wanted: int, at: int, target: int
+) -> tuple[int, Sequence[int]]:
+    """The first step to keep where *at* would do, and earlier ones that stay.
+
+    Old turns go whole, save a large one that would free too much: that is cut inside,
+    and its question stays, with what its provider wants to go last.
+    """
+    grouping = sums.grouping
+    turn = grouping.turn_of(at - 1) if at else 0
+    if not at or turn + 1 == grouping.turns:
+        return at, ()
+    steps = grouping.steps_of(turn)
+    before, fixed = sums.every.before, sums.held.before
+    size = before(steps.stop) - before(steps.start)
+    size -= fixed(steps.stop) - fixed(steps.start)
+    start, stop = bisect_left(held, steps.start), bisect_left(held, steps.stop)
+    size -= sum(sums.every.values[step] for step in held[start:stop])
+    freed = before(steps.stop) - fixed(steps.stop)
+    freed -= sum(sums.every.values[step] for step in held[:stop])
+    if freed <= wanted or size <= share_of(target, SPLIT_ABOVE):
+        return steps.stop, ()
+    demands = sums.setting.demands
+    last = {*core_of(grouping, turn, demands)} if demands.core else set[int]()
+    question = grouping.question_of(turn)
+    if question is not None:
+        last.add(question)
+    free = [s for s in last if sums.lead_of(s) == s and not sums.is_held(s)]
+    inside = _find(sums, sorted({*held, *free}), wanted)
+    if inside > steps.stop:
+        return steps.stop, ()
+    now = {*held}
+    return inside, sorted(s for s in free if s < inside and s not in now)
+
+
+def _has_long(
+    ledger: Ledger, sums: Sums, at: int, kept: Iterable[int], longest: int
+) -> bool:
+    """Whether what decides about a cut at *at* holds a message of so many tokens."""
+    grouping, counts = ledger.grouping, ledger.counts
+    start = grouping.first[at - 1] if at else 0
+    if max(counts[start:], default=0) > longest:
+        return True
+    before = sums.held_leads.irange(maximum=at, inclusive=(True, False))
+    ties = grouping.ties
+    return any(
+        counts[index] > longest
+        for lead in chain(before, kept)
+        for step in ties.get(lead, (lead,))
+        for index in grouping.members(step)
+    )
 
 
 def early_steps(sums: Sums, cut: Cut) -> list[int]:

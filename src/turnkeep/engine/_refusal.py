@@ -6,16 +6,18 @@ from turnkeep.plans import Cause
 
 from ._case import Case
 from ._draft import Draft
+from ._shortening import Shortening
 
 
 class Refusal:
     """What cannot go: the last steps before an error, and the error."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, shortening: Shortening | None = None) -> None:
         self.case = case
+        self.shortening = shortening or Shortening(case)
 
     def last_resort(self, draft: Draft) -> None:
-        """Our own messages, then the rest of pinned turns, then nothing is left."""
+        """Our own messages, the rest of pinned turns, the middle of tool results."""
         withdrawn = 0
         while draft.inserted and draft.tokens > self.case.available:
             draft.withdraw()
@@ -36,6 +38,12 @@ class Refusal:
                 f"{gone} steps that go last had to go: earlier summaries, and of "
                 "pinned turns all but the pinned step, the question and the last step"
             )
+        if draft.tokens > self.case.available and self.case.to_the_bone:
+            cut = self.shortening.cut_to_limit(draft)
+            if cut:
+                draft.warnings.append(
+                    f"{cut} tool results that cannot go had to be shortened"
+                )
         if draft.tokens > self.case.available:
             self.overflow(draft)
 

@@ -17,12 +17,14 @@ from turnkeep.plans import (
     Replace,
     Reserve,
 )
-from turnkeep.strategies._base import is_stable
+from turnkeep.strategies._base import drops_first, is_stable
 from turnkeep.turns import HIDDEN, SYSTEM
 
 from ._case import Case
 from ._draft import Draft
+from ._newest import last_of
 from ._refusal import Refusal
+from ._shortening import Shortening
 
 
 def _links_alike(old: Message, new: Message) -> bool:
@@ -44,16 +46,22 @@ def _links(message: Message) -> list[object]:
 class Spending:
     """Any strategy: takes its edits until the target is met."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, shortening: Shortening | None = None) -> None:
         self.case = case
+        self.shortening = shortening or Shortening(case)
+        self._uncut = False
+        """Whether large results are still to be cut before a step goes."""
 
     def prune(self, draft: Draft, earlier: Sequence[Message] = ()) -> bool:
-        history = self.case.history
-        if draft.tokens < 0:
-            draft.tokens = history.total
+        draft.count_all()
         stripped = self._strip_images(draft)
         if not self.case.is_over(draft):
             return stripped
+        # What large results are cut to comes before any step goes, but not before
+        # what a strategy makes smaller in its own way.
+        self._uncut = True
+        if drops_first(self.case.strategy) and self._cut_older(draft):
+            return True
         # The log as it was at the last line of the grid; then as it is, if need be.
         seen = self._grid(draft)
         for steps in (seen, None) if seen is not None else (None,):
@@ -63,6 +71,18 @@ class Spending:
         self._fill(draft)
         self._write_reserved(draft)
         return True
+
+    def _cut_older(self, draft: Draft) -> bool:
+        """Cut large results, once; whether nothing more has to go."""
+        if not self._uncut:
+            return False
+        self._uncut = False
+        before = draft.tokens
+        self.shortening.cut_older(draft)
+        done = draft.tokens <= self._goal(draft) and self.case.within_limits(draft)
+        if done and draft.tokens < before:
+            self.shortening.bring_back(draft)
+        return done
 
     def _grid(self, draft: Draft) -> int | None:
         """The first steps of a growing log to look at, so that its prefix stays.
@@ -113,10 +133,17 @@ class Spending:
         fixed = {*history.held, *history.soft}
         # Steps that no other one is bound to, by a tie or by its turn's shape.
         single = not history.grouping.ties and not self.case.demands.core
-        steps_of = history.grouping.steps_of
+        steps_of, free_before = history.grouping.steps_of, history.free_before
+        goal = self._goal
         for nth, edit in enumerate(self.case.strategy.propose(view)):
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
+                break
+            if (
+                self._uncut
+                and isinstance(edit, (Drop, Cover))
+                and self._cut_older(draft)
+            ):
                 break
             if type(edit) is Drop:  # thousands of these
                 unit = edit.unit
@@ -124,7 +151,11 @@ class Spending:
                     self._take_drop(draft, edit)
                 elif unit.is_turn:
                     whole, returns = steps_of(unit.index), edit.may_return
-                    if not draft.drop_whole(whole, edit.cause, may_return=returns):
+                    freed = free_before[whole.stop] - free_before[whole.start]
+                    # Whether it frees too much is only asked where it may.
+                    if draft.tokens - freed < goal(draft) or not draft.drop_whole(
+                        whole, edit.cause, may_return=returns
+                    ):
                         self._take_drop(draft, edit)
                 elif unit.index not in fixed:
                     draft.drop_step(unit.index, edit.cause, edit.may_return)
@@ -132,7 +163,7 @@ class Spending:
                     self._take_drop(draft, edit)
             else:
                 self._take(draft, edit)
-            if draft.tokens <= self._goal(draft) and self.case.within_limits(draft):
+            if draft.tokens <= goal(draft) and self.case.within_limits(draft):
                 break
 
     def _fill(self, draft: Draft) -> None:
@@ -230,11 +261,39 @@ class Spending:
             cause = held.get(unit.index, Cause.PINNED)
             draft.refused.append(Refused(f"drop step {unit.index}", f"held: {cause}"))
             return
+        if unit.is_turn and self._frees_too_much(draft, edit, free):
+            self._drop_inside(draft, edit, free)
+        else:
+            self._drop(draft, edit, free)
+
+    def _drop(self, draft: Draft, edit: Drop, free: list[int]) -> None:
         if self.case.demands.core and free:
             free = self.case.last.ready(free, draft.dropped)
         gone = draft.drop(free, edit.cause)
         if edit.may_return and gone:
             draft.returnable.append(gone)
+
+    def _frees_too_much(self, draft: Draft, edit: Drop, free: list[int]) -> bool:
+        """Whether a large turn's *free* steps are more than has to go."""
+        ties = self.case.history.grouping.ties
+        going = {t for s in free for t in ties.get(s, (s,)) if draft.is_kept(t)}
+        freed = sum(map(draft.step_tokens, going))
+        return (
+            draft.tokens - freed < self._goal(draft)
+            and len(going) > 1
+            and self.case.is_large(freed, edit.split_above)
+        )
+
+    def _drop_inside(self, draft: Draft, edit: Drop, free: list[int]) -> None:
+        """Give up a turn's *free* steps, oldest first, until that is enough.
+
+        Its question, and what its provider wants to go last, go last.
+        """
+        last = last_of(self.case, edit.unit.index)
+        for step in sorted(free, key=lambda step: (step in last, step)):
+            if draft.tokens <= self._goal(draft) and self.case.within_limits(draft):
+                break
+            self._drop(draft, edit, [step])
 
     def _take_replace(self, draft: Draft, edit: Replace) -> None:
         freed = self._freed_by(draft, edit)

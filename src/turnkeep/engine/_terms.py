@@ -29,11 +29,14 @@ class Terms:
     margin: float = 0.0
     """Share by which true counts may exceed ours."""
 
-    on_overflow: Overflow = "raise"
+    on_overflow: Overflow = "shorten"
     open_calls: OpenCalls = "stand-in"
 
     trigger_at: int | None = None
     """Tokens from which to prune, instead of the budget's trigger."""
+
+    longest: int | None = None
+    """Tokens that one result may have at most, where the model's window is known."""
 
     counts: Callable[[], Sequence[int]] | None = None
     """Counts the whole log, where the depth of a cut is a pure function of it: then two

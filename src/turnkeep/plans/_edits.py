@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 
@@ -53,6 +53,10 @@ class Cause(StrEnum):
     """Signed reasoning of the tool round in progress is only valid with it."""
 
 
+SPLIT_ABOVE: Final = 0.1
+"""A turn that is larger than a tenth of the target is cut inside, if that will do."""
+
+
 class Unit(Protocol):
     """A turn or a step, as strategies see them."""
 
@@ -69,7 +73,11 @@ class Unit(Protocol):
 
 @attrs.frozen
 class Drop:
-    """Give up a turn's free steps, or one step."""
+    """Give up a turn's free steps, or one step.
+
+    A large turn that would free more than is needed is given up step by step instead:
+    its oldest steps first, its question last, and no more of them than it takes.
+    """
 
     unit: Unit
     cause: str = Cause.AGE
@@ -78,6 +86,8 @@ class Drop:
 
     What was given up last returns first. For rankings; not where what goes must be one
     piece."""
+    split_above: float = SPLIT_ABOVE
+    """Share of the target from which on a turn is large."""
 
 
 @attrs.frozen

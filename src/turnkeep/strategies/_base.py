@@ -55,6 +55,14 @@ class Composable:
         """
         return False
 
+    @property
+    def drops(self) -> bool:
+        """Whether the first thing that it gives up is a step, not a part of one.
+
+        Large results are shortened before that.
+        """
+        return True
+
     def __or__(self, other: Strategy) -> Then:
         return Then(self, other)  # type: ignore[arg-type]
 
@@ -62,9 +70,25 @@ class Composable:
         return Alternating(self, other)  # type: ignore[arg-type]
 
 
+def drops_first(strategy: object) -> bool:
+    """Whether a strategy, anyone's, gives up steps before parts of them."""
+    return bool(getattr(strategy, "drops", True))
+
+
 def is_stable(strategy: object) -> bool:
     """Whether a strategy, anyone's, says that it is stable."""
     return bool(getattr(strategy, "stable", False))
+
+
+class Shrinking(Composable):
+    """A strategy that makes messages smaller, and drops none."""
+
+    __slots__ = ()
+
+    @property
+    def drops(self) -> bool:
+        """It does not."""
+        return False
 
 
 class Stable(Composable):
@@ -90,6 +114,11 @@ class Then(Composable):
         """Where both are."""
         return is_stable(self.first) and is_stable(self.second)
 
+    @property
+    def drops(self) -> bool:
+        """What the first one does."""
+        return drops_first(self.first)
+
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the edits of both, one after the other."""
         yield from self.first.propose(history)
@@ -102,6 +131,11 @@ class Alternating(Composable):
 
     first: Strategy
     second: Strategy
+
+    @property
+    def drops(self) -> bool:
+        """What the first one does."""
+        return drops_first(self.first)
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield one edit of each in alternation, then what is left of the longer."""
@@ -164,6 +198,22 @@ def at_least(
             raise ValueError(msg)
 
     return check
+
+
+def part(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:
+    """Validate a share from 0 to 1, both included.
+
+    Raises:
+        TypeError: It is not a number.
+        ValueError: It is out of range.
+    """
+    del instance
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        msg = f"{attribute.name} must be a share from 0 to 1, not {value!r}"
+        raise TypeError(msg)
+    if not 0 <= value <= 1:
+        msg = f"{attribute.name} must be from 0 to 1, not {value!r}"
+        raise ValueError(msg)
 
 
 def share(instance: object, attribute: attrs.Attribute[Any], value: Any) -> None:

@@ -8,7 +8,7 @@ from turnkeep.index import HistoryView
 from turnkeep.model import CLEARED, Message, Thinking, ToolCall
 from turnkeep.plans import Batch, Cause, Edit, Replace
 
-from ._base import Stable, at_least
+from ._base import Shrinking, Stable, at_least
 from ._results import (
     Found,
     cleared,
@@ -30,7 +30,7 @@ def _names(value: str | Iterable[str]) -> tuple[str, ...]:
 
 
 @attrs.frozen
-class ClearToolResults(Stable):
+class ClearToolResults(Shrinking, Stable):
     """Old tool results give way to a line that says so; calls and replies stay.
 
     The oldest go first, the newest *keep* never. Open calls' answers are left alone,

@@ -9,13 +9,13 @@ from turnkeep.index import HistoryView
 from turnkeep.model import CLEARED, Block, Image, Text, ToolResult, mark
 from turnkeep.plans import Cause, Edit, Replace
 
-from ._base import Stable, at_least
+from ._base import Shrinking, Stable, at_least
 
 PLACEHOLDER = mark(CLEARED, "A picture was here.")
 
 
 @attrs.frozen
-class StripImages(Stable):
+class StripImages(Shrinking, Stable):
     """Old pictures give way to a line that says so, the oldest first; text stays.
 
     Pictures of users and of tools alike. Evidence: a picture costs some hundred to some

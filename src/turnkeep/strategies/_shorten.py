@@ -1,11 +1,46 @@
+"""The middle of a long tool result goes; its beginning and its end stay.
+
+One piece for the strategy that shortens and for the engine, which does so before it
+gives up. What was shortened once can be shortened again: the gap then grows.
+"""
+
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from turnkeep.model import SHORTENED, mark
+import attrs
+
+from turnkeep.model import (
+    SHORTENED,
+    Json,
+    Message,
+    Text,
+    ToolResult,
+    mark,
+    marker_of,
+    unmark,
+)
 
 _TRIES = 8
+
+_GAP = re.compile(
+    r"^\[\.\.\. (\d+) of (\d+) (lines|elements|pieces) left out \.\.\.\]$", re.MULTILINE
+)
+
+
+class Pieces(NamedTuple):
+    """A text in pieces that may be left out."""
+
+    pieces: Sequence[str]
+    unit: str
+    """What to call them."""
+    gap: int | None = None
+    """The place behind which some were left out before; none: nothing was."""
+    out: int = 0
+    """How many were left out before."""
 
 
 def shorten(
@@ -13,40 +48,95 @@ def shorten(
 ) -> str | None:
     """*text* (of *whole* tokens) cut in its middle to at most *limit* tokens.
 
-    `None` where even the marker does not fit. Costs at most 8 calls of *measure*.
+    `None` where even the marker does not fit. Costs at most 10 calls of *measure*.
     """
-    pieces, unit = split(text)
-    room = len(text) * limit // whole
+    parts = _parts(text)
+    room = len(text) * max(limit, 0) // max(whole, 1)
     for _ in range(_TRIES):
-        made = _cut(pieces, unit, room, head)
+        made = _cut(parts, room, head)
         tokens = measure(made)
         if tokens <= limit:
             return made
-        room = room * limit // (tokens + 1) - 8
-        if room < 0:
-            room = 0
-            made = _cut(pieces, unit, room, head)
-            return made if measure(made) <= limit else None
-    return None
+        room = room * max(limit, 0) // (tokens + 1) - 8
+        if room <= 0:
+            break
+    made = _cut(parts, 0, head)
+    return made if measure(made) <= limit else None
 
 
-def _cut(pieces: Sequence[str], unit: str, room: int, head: float) -> str:
+def shortest(text: str) -> str:
+    """The least that can be said of *text*: how much of it was left out."""
+    return _cut(_parts(text), 0, 0.5)
+
+
+def _parts(text: str) -> Pieces:
+    if marker_of(text) == SHORTENED:
+        left = unmark(text)
+        found = _GAP.search(left)
+        if found is not None:
+            first, last = left[: found.start()], left[found.end() :].removeprefix("\n")
+            out, unit = int(found[1]), found[3]
+            if unit == "lines":
+                before = first.splitlines(keepends=True)
+                behind = last.splitlines(keepends=True)
+            else:
+                before, behind = _words(first), _words(last)
+            return Pieces([*before, *behind], unit, len(before), out)
+    return Pieces(*split(text))
+
+
+def _cut(parts: Pieces, room: int, head: float) -> str:
     """The first and last pieces that fit *room* characters, and what is left out."""
+    pieces, unit, gap, before = parts
+    total = len(pieces)
     front = back = 0
     left = round(room * head)
-    while front < len(pieces) and len(pieces[front]) <= left:
+    most = total if gap is None else gap
+    while front < most and len(pieces[front]) <= left:
         left -= len(pieces[front])
         front += 1
     left = room - round(room * head)
-    while back < len(pieces) - front and len(pieces[-1 - back]) <= left:
+    most = total - front if gap is None else total - gap
+    while back < most and len(pieces[-1 - back]) <= left:
         left -= len(pieces[-1 - back])
         back += 1
-    out = len(pieces) - front - back
+    out = total - front - back + before
     first = "".join(pieces[:front])
-    last = "".join(pieces[len(pieces) - back :]) if back else ""
-    gap = "\n" if first and not first.endswith("\n") else ""
-    middle = f"[... {out} of {len(pieces)} {unit} left out ...]"
-    return mark(SHORTENED, f"{first}{gap}{middle}\n{last}".rstrip("\n"))
+    last = "".join(pieces[total - back :]) if back else ""
+    newline = "\n" if first and not first.endswith("\n") else ""
+    middle = f"[... {out} of {total + before} {unit} left out ...]"
+    return mark(SHORTENED, f"{first}{newline}{middle}\n{last}".rstrip("\n"))
+
+
+def has_text(result: ToolResult) -> bool:
+    """Whether there is text, or JSON, to shorten in a result."""
+    return any(isinstance(block, (Text, Json)) for block in result.content)
+
+
+def saying(result: ToolResult, text: str) -> ToolResult:
+    """*result* with *text* in the place of all its text and JSON."""
+    first, content = True, []
+    for block in result.content:
+        if not isinstance(block, (Text, Json)):
+            content.append(block)
+        elif first:
+            content.append(Text(text))
+            first = False
+    return attrs.evolve(result, content=tuple(content))
+
+
+def measure_of(
+    cost: Callable[[Message], int], result: ToolResult
+) -> Callable[[str], int]:
+    """Tokens of a text, as a result like *result* would have them."""
+
+    def made(text: str) -> Message:
+        return Message.tool_result(
+            result.tool_call_id, text, tool_name=result.tool_name
+        )
+
+    empty = cost(made(""))
+    return lambda text: cost(made(text)) - empty
 
 
 def split(text: str) -> tuple[list[str], str]:
@@ -65,14 +155,18 @@ def split(text: str) -> tuple[list[str], str]:
         pieces = _elements(text)
         if pieces is not None:
             return pieces, "elements"
-    pieces = []
+    return _words(text), "pieces"
+
+
+def _words(text: str) -> list[str]:
+    """Words; a run without spaces (base64, minified code) is cut every 16 characters."""
+    pieces: list[str] = []
     start = 0
-    # Words; a run without spaces (base64, minified code) is cut every 16 characters.
     for at in range(1, len(text) + 1):
         if at == len(text) or text[at - 1] == " " or at - start >= 16:
             pieces.append(text[start:at])
             start = at
-    return pieces, "pieces"
+    return pieces
 
 
 def _elements(text: str) -> list[str] | None:

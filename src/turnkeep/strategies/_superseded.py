@@ -11,7 +11,7 @@ from turnkeep.index import HistoryView
 from turnkeep.model import ToolCall
 from turnkeep.plans import Cause, Edit, Replace
 
-from ._base import Composable
+from ._base import Shrinking
 from ._results import (
     Found,
     cleared,
@@ -32,7 +32,7 @@ _SHORT = 200
 
 
 @attrs.frozen
-class Superseded(Composable):
+class Superseded(Shrinking):
     """Results that a later one repeats or replaces give way to a line that says so.
 
     Three cases, and no more: the same text came again later; the same read was made

@@ -8,11 +8,11 @@ from turnkeep.index import HistoryView
 from turnkeep.model import Thinking
 from turnkeep.plans import Cause, Edit, Replace
 
-from ._base import Stable, at_least
+from ._base import Shrinking, Stable, at_least
 
 
 @attrs.frozen
-class StripThinking(Stable):
+class StripThinking(Shrinking, Stable):
     """The model's reasoning of old turns goes, oldest first; what it said stays.
 
     The current turn keeps its reasoning, because providers check that it is there and

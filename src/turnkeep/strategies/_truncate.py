@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
 from turnkeep.index import HistoryView
-from turnkeep.model import Message, Text, ToolResult
+from turnkeep.model import Text, ToolResult
 from turnkeep.plans import Cause, Edit, Replace
 
-from ._base import Stable, at_least
+from ._base import Shrinking, Stable, at_least
 from ._results import final_results, is_shortened, with_result
-from ._shorten import shorten
+from ._shorten import measure_of, saying, shorten
 
 
 def _head(instance: object, attribute: attrs.Attribute[float], value: float) -> None:
@@ -24,7 +24,7 @@ def _head(instance: object, attribute: attrs.Attribute[float], value: float) -> 
 
 
 @attrs.frozen
-class TruncateToolResults(Stable):
+class TruncateToolResults(Shrinking, Stable):
     """Long tool results lose their middle; the beginning and the end stay.
 
     Oldest first, the newest too. Cut between lines; a text of one line between the
@@ -61,28 +61,16 @@ class TruncateToolResults(Stable):
             # No token is shorter than a byte, so most results need no counting.
             if len(text.encode(errors="replace")) <= self.max_tokens:
                 continue
-            measure = _measure(history, result)
+            measure = measure_of(history.cost, result)
             whole = measure(text)
             if whole <= self.max_tokens:
                 continue
             short = shorten(text, whole, self.max_tokens, self.head, measure)
             if short is not None:
-                made = attrs.evolve(result, content=(Text(short),))
+                made = saying(result, short)
                 content = with_result(message, item.position, made)
                 yield Replace(item.message, content, Cause.SHORTENED)
 
 
 def _is_text(result: ToolResult) -> bool:
     return all(isinstance(block, Text) for block in result.content)
-
-
-def _measure(history: HistoryView, result: ToolResult) -> Callable[[str], int]:
-    """Tokens of a text, as a result like *result* would have them."""
-
-    def made(text: str) -> Message:
-        return Message.tool_result(
-            result.tool_call_id, text, tool_name=result.tool_name
-        )
-
-    empty = history.cost(made(""))
-    return lambda text: history.cost(made(text)) - empty

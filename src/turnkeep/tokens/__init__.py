@@ -7,7 +7,8 @@ Importing this loads neither a tokenizer nor a vocabulary: the first count does.
   `CallableCounter`.
 - Requests: `request_counter` adds what a provider adds: overhead, tool definitions,
   images, documents.
-- What providers report: `Usage` reads it, `Calibration` learns from it.
+- What providers report: `Usage` reads it, `Calibration` learns from it;
+  `read_exceeded` reads that a request was too long.
 - Many at once: `count_till`, `count_many`, `Memo`.
 """
 
@@ -15,6 +16,7 @@ from ._adapters import CallableCounter, HuggingFaceCounter, MistralCounter
 from ._base import Parts, RequestCounter, TextCounter
 from ._calibration import Calibration
 from ._estimate import ApproximateCounter
+from ._exceeded import ContextExceeded, read_exceeded
 from ._factory import request_counter, text_counter
 from ._fast import FastCounter
 from ._many import Memo, count_many, count_till
@@ -26,6 +28,7 @@ __all__ = [
     "ApproximateCounter",
     "Calibration",
     "CallableCounter",
+    "ContextExceeded",
     "FastCounter",
     "HuggingFaceCounter",
     "Memo",
@@ -38,6 +41,7 @@ __all__ = [
     "count_many",
     "count_till",
     "image_size",
+    "read_exceeded",
     "request_counter",
     "request_tokens",
     "text_counter",
