@@ -592,12 +592,18 @@ def test_a_third_party_strategy_cannot_break_a_history() -> None:
                 yield Drop(step, "whim")
 
     chat = numbered(
-        [user(size=10), call("a", size=10), result("a", size=10), user(size=10)]
+        [
+            user(size=10),
+            call("a", size=10),
+            result("a", size=10),
+            say(size=10),
+            user(size=10),
+        ]
     )
 
     decided = plan(chat, 15, format="openai", token_counter=size, strategy=Wild())
 
-    assert decided.kept.ids == ("m3",)
+    assert decided.kept.ids == ("m4",)
     assert decided.refused[0].reason == "held: question"
     assert {d.cause for d in decided.dropped} == {"whim"}
 

@@ -38,7 +38,7 @@ def test_text_shows_the_words(window: Path) -> None:
     """What a changed result said, and what it says now."""
     result = run("diff", EXAMPLE, window, "--text")
 
-    assert "    +[turnkeep:cleared]" in result.stdout
+    assert "    +[turnkeep:cleared " in result.stdout
     assert "    -" in result.stdout
 
 

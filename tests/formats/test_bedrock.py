@@ -554,7 +554,7 @@ def test_refuses_deep_nesting_anywhere(make: Any, levels: int) -> None:
 
 def test_refuses_other_system_text() -> None:
     with pytest.raises(FormatError) as caught:
-        FMT.decode_system("Be kind.")
+        FMT.decode_system({"text": "Be kind."})
 
     assert caught.value.path == "$.system"
 

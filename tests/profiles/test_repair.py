@@ -496,7 +496,7 @@ def test_templates_that_want_a_question_get_one() -> None:
     assert [message.kind for message in mended] == [None, "bridge", None, None]
     entries = get_format("openai").encode(mended)
     assert check_request(entries, format="openai", profile=profile) == []
-    assert repair_messages(mended, profile=profile)[0] == mended
+    assert repair_messages(mended, profile=profile).value == mended
 
 
 def test_neighbours_that_are_new_are_left_to_the_format() -> None:

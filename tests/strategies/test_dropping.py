@@ -272,7 +272,7 @@ def test_steps_that_a_strategy_offers_within_the_reserve_stay() -> None:
 def test_edits_that_do_not_drop_pass_through() -> None:
     history = [*turns(2), *tool("a", sized(60)), *tool("b", sized(9)), *tool("c", "")]
 
-    made = decide(history, 40, KeepRecent(0.3, rest=ClearToolResults(1)))
+    made = decide(history, 50, KeepRecent(0.3, rest=ClearToolResults(1)))
 
     assert list(made.edited.ids) == ["r-a"]
     assert not made.dropped

@@ -83,7 +83,8 @@ def kind_of(blocks: Sequence[Block]) -> str | None:
         return None
     kind = kind_of_text(first.text)
     if kind is not None and len(blocks) > 1:
-        said = any(isinstance(block, Text) for block in blocks[1:])
+        texts = [block.text for block in blocks[1:] if isinstance(block, Text)]
+        said = any(kind_of_text(text) != kind for text in texts)
         return None if said or kind != "bridge" else kind
     return kind
 
