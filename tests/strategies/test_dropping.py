@@ -68,11 +68,7 @@ def test_largest_first_always_drops_the_fewest(sizes: list[int], tokens: int) ->
 def test_oldest_turns_always_equals_the_oracle(
     sizes: list[list[int]], tokens: int
 ) -> None:
-    """The fewest of the oldest turns, or an error when the last one does not fit.
-
-    The last of them is cut inside where it is large and frees too much: its question
-    goes last.
-    """
+    """The fewest of the oldest turns, or an error when the last one does not fit."""
     history = [
         Message.user(sized(size), id=f"t{nth}")
         if not at
@@ -88,15 +84,8 @@ def test_oldest_turns_always_equals_the_oracle(
             decide(history, tokens, OldestTurns())
     else:
         made = decide(history, tokens, OldestTurns())
-        left, gone = sum(sums[oracle:]), sum(map(len, sizes[:oracle]))
-        if oracle and left < tokens and sums[oracle - 1] * 10 > tokens:
-            question, *answer = sizes[oracle - 1]  # an answer is one step
-            left, gone = left + sums[oracle - 1], gone - len(answer) - 1
-            for step in (answer, [question]):
-                if left > tokens:
-                    left, gone = left - sum(step), gone + len(step)
-        assert made.tokens == left
-        assert len(made.dropped) == gone
+        assert made.tokens == sum(sums[oracle:])
+        assert len(made.dropped) == sum(map(len, sizes[:oracle]))
 
 
 def test_the_least_important_goes_first_the_older_among_equals() -> None:

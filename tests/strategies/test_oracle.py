@@ -33,7 +33,7 @@ def oracle(chat: list[Entry], tokens: int) -> list[str] | None:
     """The ids that stay when as few of the oldest turns as possible go, if any do.
 
     The newest of those is cut inside where it is large and frees too much: its steps
-    go oldest first, its question last, and no more of them than it takes.
+    go oldest first, its question with the last of them, and no more than it takes.
     """
     stays = must_stay(chat)
     starts = [at for at, entry in enumerate(chat) if entry["role"] == "user"]
@@ -67,10 +67,13 @@ def cut_inside(
             steps[-1].append(at)
         else:
             steps.append([at])
-    steps.sort(key=lambda step: chat[step[0]]["role"] == "user")
-    while sum(size(chat[at]) for step in steps for at in step) > room:
+    question = [step for step in steps if chat[step[0]]["role"] == "user"]
+    steps = [step for step in steps if step not in question]
+    while steps and sum(size(chat[at]) for s in (*steps, *question) for at in s) > room:
         del steps[0]
-    return sorted({*kept, *(at for step in steps for at in step)})
+    if not steps:
+        return kept
+    return sorted({*kept, *(at for step in (*steps, *question) for at in step)})
 
 
 @pytest.mark.parametrize("length", range(1, 8))

@@ -150,7 +150,8 @@ class NewestEnd:
                     break
                 total += tokens
                 cut = step
-        return Kept(total, cut, last)
+        # A question alone says nothing: it goes with the last of its answer.
+        return whole if cut == steps.stop else Kept(total, cut, last)
 
     def _grid_target(self, total: int) -> int:
         """The target as a pure function of the log, which has *total* tokens.

@@ -313,9 +313,13 @@ def _behind(
         last.add(question)
     free = [s for s in last if sums.lead_of(s) == s and not sums.is_held(s)]
     inside = _find(sums, sorted({*held, *free}), wanted)
-    if inside > steps.stop:
-        return steps.stop, ()
     now = {*held}
+    if not any(
+        sums.lead_of(s) == s and not sums.is_held(s) and s not in last and s not in now
+        for s in range(inside, steps.stop)
+    ):
+        # A question alone says nothing: it goes with the last of its answer.
+        return steps.stop, ()
     return inside, sorted(s for s in free if s < inside and s not in now)
 
 

@@ -287,13 +287,15 @@ class Spending:
     def _drop_inside(self, draft: Draft, edit: Drop, free: list[int]) -> None:
         """Give up a turn's *free* steps, oldest first, until that is enough.
 
-        Its question, and what its provider wants to go last, go last.
+        Its question, and what its provider wants to go last, go with the last of them.
         """
         last = last_of(self.case, edit.unit.index)
-        for step in sorted(free, key=lambda step: (step in last, step)):
-            if draft.tokens <= self._goal(draft) and self.case.within_limits(draft):
-                break
+        inner = [s for s in free if s not in last and draft.is_kept(s)]
+        for step in inner[:-1]:
             self._drop(draft, edit, [step])
+            if draft.tokens <= self._goal(draft) and self.case.within_limits(draft):
+                return
+        self._drop(draft, edit, free)
 
     def _take_replace(self, draft: Draft, edit: Replace) -> None:
         freed = self._freed_by(draft, edit)

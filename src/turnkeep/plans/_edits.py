@@ -76,7 +76,8 @@ class Drop:
     """Give up a turn's free steps, or one step.
 
     A large turn that would free more than is needed is given up step by step instead:
-    its oldest steps first, its question last, and no more of them than it takes.
+    its oldest steps first, its question with the last of them, and no more than it
+    takes.
     """
 
     unit: Unit
