@@ -10,6 +10,7 @@ from turnkeep.budgets import Budget
 from turnkeep.engine import OPEN_CALLS, OVERFLOW, OpenCalls, Overflow, check_choice
 from turnkeep.errors import BudgetExceededError, InvalidHistoryError, Violation
 from turnkeep.model import GenerationTotals, Message
+from turnkeep.plans import Plan
 from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
 from turnkeep.tokens import Usage
@@ -246,12 +247,15 @@ class Windows(Writing):
             FormatError: There are no token counts in *usage*; nothing is changed.
         """
         with self._lock:
-            fitter = self._fitter
-            plan = fitter.last if window is None else window.plan
-            seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
-            if seen.cold:
-                fitter.pace.cold = True
-            return seen
+            plan = self._fitter.last if window is None else window.plan
+            return self._learn(usage, plan)
+
+    def _learn(self, usage: Any, plan: Plan | None) -> Observation:
+        fitter = self._fitter
+        seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
+        if seen.cold:
+            fitter.pace.cold = True
+        return seen
 
     @property
     def usage(self) -> Usage:

@@ -85,6 +85,9 @@ class Provider:
     counting: str
     """The class of its counting rule."""
 
+    answers: str
+    """The class that knows the shape of its answers; several share one."""
+
     estimate: str
     """The estimate that counts its texts when no model is named."""
 
@@ -127,6 +130,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._openai:OpenAI",
             profile="turnkeep.profiles._openai_chat:profile",
             counting="turnkeep.tokens._openai:OpenAIChat",
+            answers="turnkeep.formats._answers._chat:ChatAnswers",
             estimate="openai",
             families=(Family("openai", _OPENAI, "openai"),),
             chat=True,
@@ -137,6 +141,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._openai_responses:OpenAIResponses",
             profile="turnkeep.profiles._openai_responses:profile",
             counting="turnkeep.tokens._openai:OpenAIResponses",
+            answers="turnkeep.formats._answers._responses:ResponsesAnswers",
             estimate="openai",
         ),
         Provider(
@@ -144,6 +149,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._anthropic:Anthropic",
             profile="turnkeep.profiles._anthropic:profile",
             counting="turnkeep.tokens._anthropic:AnthropicMessages",
+            answers="turnkeep.formats._answers._claude:ClaudeAnswers",
             estimate="claude-new",
             families=(
                 Family(
@@ -161,6 +167,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._gemini:Gemini",
             profile="turnkeep.profiles._gemini:profile",
             counting="turnkeep.tokens._providers:GeminiContents",
+            answers="turnkeep.formats._answers._gemini:GeminiAnswers",
             estimate="gemini",
             families=(
                 Family(
@@ -175,6 +182,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._bedrock:Bedrock",
             profile="turnkeep.profiles._bedrock:profile",
             counting="turnkeep.tokens._providers:BedrockConverse",
+            answers="turnkeep.formats._answers._converse:ConverseAnswers",
             estimate="claude-new",
             families=(Family("nova", r"nova-(?:micro|lite|pro|premier)"),),
             vendors=("bedrock",),
@@ -185,6 +193,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._mistral:Mistral",
             profile="turnkeep.profiles._mistral:profile",
             counting="turnkeep.tokens._providers:MistralChat",
+            answers="turnkeep.formats._answers._chat:ChatAnswers",
             estimate="mistral",
             families=(
                 Family(
@@ -200,6 +209,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._deepseek:DeepSeek",
             profile="turnkeep.profiles._deepseek:profile",
             counting="turnkeep.tokens._providers:DeepSeekChat",
+            answers="turnkeep.formats._answers._chat:ChatAnswers",
             estimate="deepseek",
             families=(Family("deepseek", r"deepseek", "deepseek"),),
             chat=True,
@@ -209,6 +219,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._ollama:Ollama",
             profile="turnkeep.profiles._ollama:profile",
             counting="turnkeep.tokens._providers:ChatTemplate",
+            answers="turnkeep.formats._answers._ollama:OllamaAnswers",
             estimate="generic",
             chat=True,
         ),
