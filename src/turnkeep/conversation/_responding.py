@@ -31,7 +31,7 @@ class Responding(Windows):
     # Most clients' objects can be iterated over, though they are no streams: the first
     # two signatures are for what is whole.
     @overload
-    def add_response(
+    def add_response(  # type: ignore[overload-overlap] # a mapping is iterable too
         self, response: Mapping[str, Any], *, window: Window | None = None
     ) -> tuple[Message, ...]: ...
 

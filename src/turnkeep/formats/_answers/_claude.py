@@ -69,6 +69,8 @@ class ClaudeAnswers:
                         message["context_management"] = changed
                     # Counts so far, not more of them.
                     usage |= stated(event.get("usage") or {})
+                case _:
+                    pass  # ends, keep-alives, and what a client adds of its own
         message["content"] = [
             block if given is None else {**block, "input": given}
             for block, given in blocks.finished()

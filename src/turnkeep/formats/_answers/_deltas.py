@@ -15,6 +15,9 @@ from ._base import added
 _ONCE: Final = frozenset({"id", "role", "type", "format", "index"})
 """Keys whose text is never in pieces."""
 
+_NO_IDS: Final = (None, "", "null")
+"""What stands for an id in the pieces of a call that has begun, Mistral's included."""
+
 _SEALS: Final = frozenset({"signature", "data"})
 """What ends a piece of reasoning: another one follows."""
 
@@ -55,14 +58,15 @@ class Merged:
 def _goes_on(call: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
     """Whether *piece* is more of *call*."""
     identity = piece.get("id")
-    if identity and call.get("id") and identity != call["id"]:
+    is_named = identity not in _NO_IDS
+    if is_named and call.get("id") not in _NO_IDS and identity != call["id"]:
         return False
     index = piece.get("index")
     if index is not None and call.get("index") is not None:
         return bool(index == call["index"])
     # Without an index, what begins says its name.
     inner = piece.get("function") or piece.get("custom") or {}
-    return bool(identity) or not inner.get("name")
+    return is_named or not inner.get("name")
 
 
 def _merged(key: str, before: Any, said: Any) -> Any:
