@@ -490,6 +490,37 @@ def test_a_stream_of_nothing_known_is_refused(chunks: list[Any], words: str) -> 
     assert len(chat) == 1
 
 
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place in a JSON value: what it is in, and its key or index there."""
+    if isinstance(value, (dict, list)):
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        for key in keys:
+            yield value, key
+            yield from _places(value[key])
+
+
+@every_provider
+@pytest.mark.parametrize("junk", [None, 5, "x", [], [5], {}, {"x": [None]}, -1.5])
+def test_damage_is_one_clear_error_or_none(name: str, junk: Any) -> None:
+    """Whatever stands anywhere: an error of ours, or an answer that can be sent."""
+    for streams in (False, True):
+        answer = PROVIDERS[name][1](SAID)[streams]
+        for nth in range(len(list(_places(answer)))):
+            damaged: Any = copy.deepcopy(answer)
+            parent, key = list(_places(damaged))[nth]
+            parent[key] = junk
+            chat = asking(name)
+            before = chat.to_json()
+            try:
+                made = chat.add_response(damaged)
+                if isinstance(made, ResponseStream):
+                    list(made)
+            except FormatError:
+                assert chat.to_json() == before
+            else:
+                chat.fit().encode()
+
+
 @pytest.mark.parametrize("chunks", [[], [{"type": "ping"}]])
 def test_an_empty_stream_says_nothing(chunks: list[Any]) -> None:
     """Some servers end so where there is no room."""

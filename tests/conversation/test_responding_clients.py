@@ -142,7 +142,8 @@ def test_openai_chat_asynchronously(server: Provider) -> None:
                     break
             with pytest.raises(TypeError, match="await"):
                 other.add_response(create(**asked))
-            return stream.messages
+            made: tuple[Message, ...] = stream.messages
+            return made
 
     made = asyncio.run(run())
 

@@ -115,7 +115,7 @@ def responses(told: Said) -> tuple[JsonObject, list[JsonObject]]:
         call = {"type": "function_call", "id": f"fc_{nth}", "call_id": f"call_{nth}"}
         items.append({**call, "name": name, "arguments": arguments})
     usage = {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18}
-    whole = {"id": "resp_1", "object": "response", "model": "gpt-5"}
+    whole: JsonObject = {"id": "resp_1", "object": "response", "model": "gpt-5"}
     whole |= {"status": "completed", "output": items, "usage": usage}
     begun = {**whole, "status": "in_progress", "output": [], "usage": None}
     events: list[JsonObject] = [{"type": "response.created", "response": begun}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable, Mapping
 from inspect import iscoroutine
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from turnkeep.formats import answer_of, is_whole, join_chunks
 from turnkeep.model import Message
@@ -13,16 +13,11 @@ from turnkeep.plans import Plan
 from turnkeep.tokens import Usage
 
 from ._stream import ResponseStream
+from ._taking import Dumpable
 from ._window import Window
 from ._windows import Windows
 
 T = TypeVar("T")
-
-
-class _Dumpable(Protocol):
-    """An object of a client that says what it is as JSON (pydantic, mostly)."""
-
-    def model_dump(self) -> Any: ...
 
 
 class Responding(Windows):
@@ -37,7 +32,7 @@ class Responding(Windows):
 
     @overload
     def add_response(
-        self, response: _Dumpable, *, window: Window | None = None
+        self, response: Dumpable, *, window: Window | None = None
     ) -> tuple[Message, ...]: ...
 
     @overload

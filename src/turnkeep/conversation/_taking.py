@@ -6,11 +6,21 @@ An entry is a dict, or the object of a client, which is read as it would be sent
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from turnkeep.formats import decode_entries, get_format, read_entry, reopen
 from turnkeep.model import Message
 from turnkeep.model._checks import quoted
+
+
+class Dumpable(Protocol):
+    """An object of a client that says what it is as JSON, as pydantic's models do."""
+
+    def model_dump(self) -> Any: ...
+
+
+Given: TypeAlias = Message | Mapping[str, Any] | Dumpable
+"""What is taken for a message."""
 
 
 def as_messages(given: Any, format_name: str, path: str = "$") -> tuple[Message, ...]:

@@ -85,8 +85,8 @@ class Provider:
     counting: str
     """The class of its counting rule."""
 
-    answers: str
-    """The class that knows the shape of its answers; several share one."""
+    answers: str = "turnkeep.formats._answers._chat:ChatAnswers"
+    """The class that knows the shape of its answers; most have OpenAI's."""
 
     estimate: str
     """The estimate that counts its texts when no model is named."""
@@ -130,7 +130,6 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._openai:OpenAI",
             profile="turnkeep.profiles._openai_chat:profile",
             counting="turnkeep.tokens._openai:OpenAIChat",
-            answers="turnkeep.formats._answers._chat:ChatAnswers",
             estimate="openai",
             families=(Family("openai", _OPENAI, "openai"),),
             chat=True,
@@ -193,7 +192,6 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._mistral:Mistral",
             profile="turnkeep.profiles._mistral:profile",
             counting="turnkeep.tokens._providers:MistralChat",
-            answers="turnkeep.formats._answers._chat:ChatAnswers",
             estimate="mistral",
             families=(
                 Family(
@@ -209,7 +207,6 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._deepseek:DeepSeek",
             profile="turnkeep.profiles._deepseek:profile",
             counting="turnkeep.tokens._providers:DeepSeekChat",
-            answers="turnkeep.formats._answers._chat:ChatAnswers",
             estimate="deepseek",
             families=(Family("deepseek", r"deepseek", "deepseek"),),
             chat=True,

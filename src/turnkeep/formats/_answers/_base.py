@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import attrs
 
+from .._shape import as_array, as_object, wrong
+
 
 @attrs.frozen
 class Found:
@@ -71,6 +73,46 @@ def is_json(text: Any) -> bool:
 def stated(value: Mapping[str, Any]) -> dict[str, Any]:
     """What *value* says: answers spell out what they do not have, requests need not."""
     return {key: said for key, said in value.items() if said is not None}
+
+
+def inner(value: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
+    """The object at *key*; an empty one where there is none.
+
+    Raises:
+        FormatError: Something else stands there.
+    """
+    found = value.get(key)
+    return {} if found is None else as_object(found, key, f"{path}.{key}")
+
+
+def parts_of(value: Mapping[str, Any], key: str, path: str) -> Sequence[Any]:
+    """The array at *key*; an empty one where there is none.
+
+    Raises:
+        FormatError: Something else stands there.
+    """
+    found = value.get(key)
+    return () if found is None else as_array(found, key, f"{path}.{key}")
+
+
+def kind_of(value: Mapping[str, Any]) -> str:
+    """The type that *value* says it has; empty text where it says none."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""
+
+
+def index_of(value: Mapping[str, Any], key: str, path: str) -> int:
+    """The place that *value* says it has; the first where it says none.
+
+    Raises:
+        FormatError: It is no number.
+    """
+    found = value.get(key)
+    if found is None:
+        return 0
+    if not isinstance(found, int):
+        raise wrong(key, "a number", found, f"{path}.{key}")
+    return found
 
 
 def text_or_none(value: Any) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 from turnkeep.errors import FormatError
 
 from .._shape import as_object
+from ._base import text_or_none
 
 
 class Blocks:
@@ -16,20 +17,20 @@ class Blocks:
 
     def __init__(self) -> None:
         """None has begun."""
-        self._blocks: dict[Any, dict[str, Any]] = {}
-        self._inputs: dict[Any, str] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, str] = {}
 
-    def begin(self, index: Any, block: Any, path: str) -> None:
+    def begin(self, index: int, block: Any, path: str) -> None:
         """A block begins."""
         self._blocks[index] = dict(as_object(block, "a content block", path))
 
-    def at(self, index: Any) -> dict[str, Any]:
+    def at(self, index: int) -> dict[str, Any]:
         """The block at *index*; text begins without saying so on some servers."""
         return self._blocks.setdefault(index, {})
 
-    def add_input(self, index: Any, text: Any) -> None:
+    def add_input(self, index: int, text: Any) -> None:
         """More JSON text of a call's input."""
-        self._inputs[index] = self._inputs.get(index, "") + str(text or "")
+        self._inputs[index] = self._inputs.get(index, "") + (text_or_none(text) or "")
 
     def finished(self) -> list[tuple[dict[str, Any], Any]]:
         """The blocks in order, each with its input: parsed, text where that is no JSON.
@@ -38,7 +39,7 @@ class Blocks:
         """
         return [
             (self._blocks[index], _parsed(self._inputs.get(index)))
-            for index in sorted(self._blocks, key=lambda index: index or 0)
+            for index in sorted(self._blocks)
         ]
 
 

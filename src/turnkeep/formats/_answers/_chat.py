@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .._shape import as_array, as_object
-from ._base import Found, is_json, stated, text_or_none
+from .._shape import as_object
+from ._base import Found, is_json, parts_of, stated, text_or_none
 from ._deltas import Merged
 
 _CUT: Final = ("length", None)
@@ -40,8 +40,7 @@ class ChatAnswers:
             given = stated({k: v for k, v in chunk.items() if k != "choices"})
             joined |= given
             where = f"$[{nth}].choices"
-            choices = as_array(chunk.get("choices") or (), "choices", where)
-            for place, one in enumerate(choices):
+            for place, one in enumerate(parts_of(chunk, "choices", f"$[{nth}]")):
                 found = as_object(one, "a choice", f"{where}[{place}]")
                 index = found.get("index") or 0
                 if choice["index"] is None:

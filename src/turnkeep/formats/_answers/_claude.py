@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .._shape import as_array, as_object
-from ._base import Found, added, stated, text_or_none
+from ._base import (
+    Found,
+    added,
+    index_of,
+    inner,
+    kind_of,
+    parts_of,
+    stated,
+    text_or_none,
+)
 from ._blocks import Blocks, check_input
 
 _EVENTS: Final = frozenset(
@@ -44,7 +53,7 @@ class ClaudeAnswers:
 
     def is_chunk(self, chunk: Mapping[str, Any]) -> bool:
         """It is an event of a message."""
-        return chunk.get("type") in _EVENTS
+        return kind_of(chunk) in _EVENTS
 
     def join(self, chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The message that the events build."""
@@ -52,23 +61,24 @@ class ClaudeAnswers:
         usage: dict[str, Any] = {}
         blocks = Blocks()
         for nth, event in enumerate(chunks):
-            index, path = event.get("index"), f"$[{nth}]"
+            path = f"$[{nth}]"
+            index = index_of(event, "index", path)
             match event.get("type"):
                 case "message_start":
                     begun = as_object(event.get("message"), "a message", path)
                     message |= begun
-                    usage |= stated(begun.get("usage") or {})
+                    usage |= stated(inner(begun, "usage", f"{path}.message"))
                 case "content_block_start":
                     blocks.begin(index, event.get("content_block"), path)
                 case "content_block_delta":
                     delta = as_object(event.get("delta"), "a delta", f"{path}.delta")
                     _add(blocks, index, delta)
                 case "message_delta":
-                    message |= stated(event.get("delta") or {})
+                    message |= stated(inner(event, "delta", path))
                     if (changed := event.get("context_management")) is not None:
                         message["context_management"] = changed
                     # Counts so far, not more of them.
-                    usage |= stated(event.get("usage") or {})
+                    usage |= stated(inner(event, "usage", path))
                 case _:
                     pass  # ends, keep-alives, and what a client adds of its own
         message["content"] = [
@@ -92,24 +102,24 @@ class ClaudeAnswers:
             for nth, block in enumerate(content)
         ]
         cut: tuple[str, ...] = ()
-        if reason in {"max_tokens", None}:
+        if reason in ("max_tokens", None):
             cut = _cut_off(blocks, ended=reason is None)
         if not cut:
             for nth, block in enumerate(blocks):
-                if block.get("type") in _CALLS:
+                if kind_of(block) in _CALLS:
                     check_input(block, "id", f"$.content[{nth}]")
         entry = {"role": "assistant", "content": blocks}
         return Found((("$", entry),), usage, model, cut)
 
 
-def _add(blocks: Blocks, index: Any, delta: Mapping[str, Any]) -> None:
-    kind = delta.get("type")
+def _add(blocks: Blocks, index: int, delta: Mapping[str, Any]) -> None:
+    kind = kind_of(delta)
     block = blocks.at(index)
     if kind == "input_json_delta":
         blocks.add_input(index, delta.get("partial_json"))
     elif kind == "citations_delta":
-        block["citations"] = [*(block.get("citations") or ()), delta.get("citation")]
-    elif (key := _TEXTS.get(str(kind))) is not None:
+        block["citations"] = [*parts_of(block, "citations", "$"), delta.get("citation")]
+    elif (key := _TEXTS.get(kind)) is not None:
         block[key] = added(block.get(key), delta.get(key))
         more = {k: v for k, v in stated(delta).items() if k not in {"type", key}}
         block.update(more)
@@ -117,7 +127,7 @@ def _add(blocks: Blocks, index: Any, delta: Mapping[str, Any]) -> None:
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
     """A block as a request has it."""
-    made = stated(block) if block.get("type") in _SPELLED else dict(block)
+    made = stated(block) if kind_of(block) in _SPELLED else dict(block)
     made.pop("parsed_output", None)
     return made
 
@@ -129,6 +139,6 @@ def _cut_off(blocks: Sequence[Mapping[str, Any]], *, ended: bool) -> tuple[str, 
     a stream *ended* without a reason, only its text tells.
     """
     last = blocks[-1] if blocks else {}
-    if last.get("type") in _CALLS and (not ended or isinstance(last["input"], str)):
+    if kind_of(last) in _CALLS and (not ended or isinstance(last.get("input"), str)):
         return (str(last.get("id")),)
     return ()

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .._shape import as_array, as_object
-from ._base import Found, added
+from .._shape import as_object
+from ._base import Found, added, index_of, inner, parts_of
 from ._blocks import Blocks, check_input
 
 _EVENTS: Final = frozenset(
@@ -39,16 +39,15 @@ class ConverseAnswers:
         blocks = Blocks()
         for nth, event in enumerate(chunks):
             path = f"$[{nth}]"
-            if (begun := event.get("contentBlockStart")) is not None:
-                place = begun.get("contentBlockIndex")
-                blocks.begin(place, _begun(begun.get("start") or {}), path)
-            elif (more := event.get("contentBlockDelta")) is not None:
-                delta = as_object(more.get("delta"), "a delta", f"{path}.delta")
-                _add(blocks, more.get("contentBlockIndex"), delta)
-            elif (ended := event.get("messageStop")) is not None:
-                answer |= ended
-            elif (told := event.get("metadata")) is not None:
-                answer |= told
+            if begun := inner(event, "contentBlockStart", path):
+                start = inner(begun, "start", f"{path}.contentBlockStart")
+                blocks.begin(_place(begun, path), _begun(start), path)
+            if more := inner(event, "contentBlockDelta", path):
+                path += ".contentBlockDelta"
+                delta = inner(more, "delta", path)
+                _add(blocks, _place(more, path), delta, f"{path}.delta")
+            answer |= inner(event, "messageStop", path)
+            answer |= inner(event, "metadata", path)
         content = [_finished(block, given) for block, given in blocks.finished()]
         message = {"role": "assistant", "content": [b for b in content if b]}
         answer["output"] = {"message": message}
@@ -58,13 +57,13 @@ class ConverseAnswers:
         """The message of the output."""
         usage = dict(response) if response.get("usage") is not None else None
         reason = response.get("stopReason")
-        message = response["output"]["message"]
+        message = response["output"].get("message")
         if reason == _NO_ROOM or message is None:
             return Found(usage=usage)
         path = "$.output.message"
         entry = dict(as_object(message, "a message", path))
         where = f"{path}.content"
-        blocks = as_array(entry.get("content") or (), "content", where)
+        blocks = parts_of(entry, "content", path)
         calls = [
             (nth, call)
             for nth, block in enumerate(blocks)
@@ -84,6 +83,10 @@ class ConverseAnswers:
         return Found(((path, entry),), usage, cut_off=cut)
 
 
+def _place(event: Mapping[str, Any], path: str) -> int:
+    return index_of(event, "contentBlockIndex", path)
+
+
 def _begun(start: Mapping[str, Any]) -> dict[str, Any]:
     """A block of which only the beginning has come."""
     return {
@@ -92,18 +95,21 @@ def _begun(start: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _add(blocks: Blocks, index: Any, delta: Mapping[str, Any]) -> None:
+def _add(blocks: Blocks, index: int, delta: Mapping[str, Any], path: str) -> None:
     block = blocks.at(index)
     for key, said in delta.items():
         if key == "text":
             block["text"] = added(block.get("text"), said)
         elif key == "toolUse":
-            blocks.add_input(index, said.get("input"))
+            blocks.add_input(index, inner(delta, key, path).get("input"))
         elif key == "toolResult":
-            inner = block.setdefault("toolResult", {})
-            inner["content"] = [*inner.get("content", ()), *said]
+            result = block.setdefault("toolResult", {})
+            result["content"] = [
+                *result.get("content", ()),
+                *parts_of(delta, key, path),
+            ]
         elif key == "reasoningContent":
-            _add_reasoning(block.setdefault("reasoningContent", {}), said)
+            _add_reasoning(block.setdefault(key, {}), inner(delta, key, path))
         elif key == "citation":
             block["citations"] = [*block.get("citations", ()), said]
         elif isinstance(said, Mapping):
@@ -112,16 +118,18 @@ def _add(blocks: Blocks, index: Any, delta: Mapping[str, Any]) -> None:
 
 def _add_reasoning(reasoning: dict[str, Any], said: Mapping[str, Any]) -> None:
     for key, value in said.items():
-        if key == "redactedContent":
-            reasoning[key] = reasoning[key] + value if key in reasoning else value
-        else:
+        if key != "redactedContent":
             text = reasoning.setdefault("reasoningText", {"text": ""})
             text[key] = added(text.get(key), value)
+        elif isinstance(value, type(reasoning.get(key))):
+            reasoning[key] += value
+        else:
+            reasoning[key] = value
 
 
 def _finished(block: dict[str, Any], given: Any) -> dict[str, Any]:
     """A block as it stands in a whole answer."""
-    if (call := block.get("toolUse")) is not None:
+    if isinstance(call := block.get("toolUse"), Mapping):
         return {"toolUse": {**call, "input": {} if given is None else given}}
     if (citations := block.get("citations")) is not None:
         said = [{"text": block["text"]}] if "text" in block else []

@@ -7,7 +7,7 @@ parts, or first the one and then the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ._base import added
@@ -34,25 +34,27 @@ class Merged:
         for key, said in delta.items():
             if said is None:
                 self.value.setdefault(key, None)
-            elif key == "tool_calls":
+            elif key == "tool_calls" and isinstance(said, (list, tuple)):
                 self._add_calls(said)
             elif key == "content":
                 self.value[key] = _content(self.value.get(key), said)
             else:
                 self.value[key] = _merged(key, self.value.get(key), said)
 
-    def _add_calls(self, pieces: Any) -> None:
-        calls: list[Any] = self.value.get("tool_calls") or []
+    def _add_calls(self, pieces: Sequence[Any]) -> None:
+        before = self.value.get("tool_calls")
+        calls: list[Any] = before if isinstance(before, list) else []
         self.value["tool_calls"] = calls
-        for piece in pieces if isinstance(pieces, (list, tuple)) else [pieces]:
+        for piece in pieces:
             if not isinstance(piece, Mapping):
                 calls.append(piece)
                 continue
-            before = next((c for c in reversed(calls) if _goes_on(c, piece)), None)
-            if before is None:
+            begun = (c for c in reversed(calls) if isinstance(c, dict))
+            call = next((c for c in begun if _goes_on(c, piece)), None)
+            if call is None:
                 calls.append(_merged("", None, piece))
             else:
-                before |= _merged("", before, piece)
+                call |= _merged("", call, piece)
 
 
 def _goes_on(call: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
@@ -65,8 +67,8 @@ def _goes_on(call: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
     if index is not None and call.get("index") is not None:
         return bool(index == call["index"])
     # Without an index, what begins says its name.
-    inner = piece.get("function") or piece.get("custom") or {}
-    return is_named or not inner.get("name")
+    inner = piece.get("function") or piece.get("custom")
+    return is_named or not (isinstance(inner, Mapping) and inner.get("name"))
 
 
 def _merged(key: str, before: Any, said: Any) -> Any:

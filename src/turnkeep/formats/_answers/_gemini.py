@@ -4,8 +4,8 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .._shape import as_array, as_object
-from ._base import Found, stated, text_or_none
+from .._shape import as_object
+from ._base import Found, added, inner, parts_of, stated, text_or_none
 
 _USAGE: Final = ("usageMetadata", "usage_metadata")
 _FEEDBACK: Final = ("promptFeedback", "prompt_feedback")
@@ -35,18 +35,17 @@ class GeminiAnswers:
         role = "model"
         for nth, chunk in enumerate(chunks):
             joined |= stated(chunk)
-            given = chunk.get("candidates") or ()
             path = f"$[{nth}].candidates"
-            for place, one in enumerate(as_array(given, "candidates", path)):
+            given = parts_of(chunk, "candidates", f"$[{nth}]")
+            for place, one in enumerate(given):
                 where = f"{path}[{place}]"
                 found = as_object(one, "a candidate", where)
                 if found.get("index"):
                     continue
                 candidate |= stated(found)
-                content = found.get("content") or {}
-                as_object(content, "content", f"{where}.content")
+                content = inner(found, "content", where)
                 role = content.get("role") or role
-                for part in content.get("parts") or ():
+                for part in parts_of(content, "parts", f"{where}.content"):
                     _add(parts, as_object(part, "a part", f"{where}.content.parts"))
         candidate["content"] = {"role": role, "parts": parts}
         return {**joined, "candidates": [candidate]}
@@ -60,7 +59,7 @@ class GeminiAnswers:
         if any(response.get(key) is not None for key in _USAGE):
             usage = dict(response)
         model = text_or_none(response.get("modelVersion"))
-        candidates = response.get("candidates")
+        candidates = parts_of(response, "candidates", "$")
         if not candidates:
             return Found(usage=usage, model=model)
         path = "$.candidates[0]"
@@ -69,7 +68,7 @@ class GeminiAnswers:
             return Found(usage=usage, model=model)
         path = f"{path}.content"
         given = as_object(content, "content", path)
-        parts = as_array(given.get("parts") or (), "parts", f"{path}.parts")
+        parts = parts_of(given, "parts", path)
         made = [_part(as_object(part, "a part", f"{path}.parts")) for part in parts]
         if not made:
             return Found(usage=usage, model=model)
@@ -81,7 +80,7 @@ def _add(parts: list[Any], part: Mapping[str, Any]) -> None:
     said = stated(part)
     last = parts[-1] if parts else {}
     if said.keys() == last.keys() and said.keys() in _MERGED:
-        parts[-1] = {**last, "text": last["text"] + said["text"]}
+        parts[-1] = {**last, "text": added(last["text"], said["text"])}
     else:
         parts.append(said)
 

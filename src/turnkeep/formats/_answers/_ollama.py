@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .._shape import as_object
-from ._base import Found, added, stated, text_or_none
+from ._base import Found, added, inner, parts_of, stated, text_or_none
 
 _COUNTS: Final = ("prompt_eval_count", "eval_count")
 _TEXTS: Final = ("content", "thinking")
@@ -28,15 +28,13 @@ class OllamaAnswers:
         message: dict[str, Any] = {"role": "assistant", "content": ""}
         for nth, chunk in enumerate(chunks):
             joined |= stated(chunk)
-            delta = chunk.get("message")
-            if delta is None:
-                continue
-            said = stated(as_object(delta, "a message", f"$[{nth}].message"))
+            path = f"$[{nth}].message"
+            said = stated(inner(chunk, "message", f"$[{nth}]"))
             for key, value in said.items():
                 if key in _TEXTS:
                     message[key] = added(message.get(key), value)
                 elif key in _LISTS:
-                    message[key] = [*message.get(key, ()), *value]
+                    message[key] = [*message.get(key, ()), *parts_of(said, key, path)]
                 else:
                     message[key] = value
         return {**joined, "message": message}

@@ -6,7 +6,7 @@ from typing import Any, Final
 from turnkeep.errors import FormatError
 
 from .._shape import as_array, as_object
-from ._base import Found, is_json, stated, text_or_none
+from ._base import Found, index_of, is_json, kind_of, stated, text_or_none
 
 _ENDS: Final = frozenset(
     {"response.completed", "response.incomplete", "response.failed", "response.done"}
@@ -30,22 +30,21 @@ class ResponsesAnswers:
 
     def is_chunk(self, chunk: Mapping[str, Any]) -> bool:
         """It is an event of a response."""
-        kind = chunk.get("type")
-        return isinstance(kind, str) and kind.startswith("response.")
+        return kind_of(chunk).startswith("response.")
 
     def join(self, chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The answer of the last event; its items, where that leaves them out."""
-        items: dict[Any, Any] = {}
+        items: dict[int, Any] = {}
         whole: dict[str, Any] = {"status": "incomplete"}
         for nth, chunk in enumerate(chunks):
-            kind = chunk.get("type")
+            kind = kind_of(chunk)
             if kind in _ENDS:
                 path = f"$[{nth}].response"
                 whole = dict(as_object(chunk.get("response"), "a response", path))
             elif kind == _ITEM:
-                items[chunk.get("output_index", nth)] = chunk.get("item")
+                items[index_of(chunk, "output_index", f"$[{nth}]")] = chunk.get("item")
         if not whole.get("output"):
-            whole["output"] = list(items.values())
+            whole["output"] = [items[place] for place in sorted(items)]
         return whole
 
     def take(self, response: Mapping[str, Any]) -> Found:
@@ -81,7 +80,7 @@ def _entry(item: Mapping[str, Any]) -> dict[str, Any]:
 def _cut_off(items: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     cut = []
     for item in items:
-        key = _ARGUMENTS.get(item["type"])
+        key = _ARGUMENTS.get(kind_of(item))
         if key is None:
             continue
         free = key != "arguments"
