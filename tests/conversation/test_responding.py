@@ -500,7 +500,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @every_provider
-@pytest.mark.parametrize("junk", [None, 5, "x", [], [5], {}, {"x": [None]}, -1.5])
+@pytest.mark.parametrize("junk", [None, "x", [5], {"x": [None]}])
 def test_damage_is_one_clear_error_or_none(name: str, junk: Any) -> None:
     """Whatever stands anywhere: an error of ours, or an answer that can be sent."""
     for streams in (False, True):

@@ -101,15 +101,15 @@ def kind_of(value: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def index_of(value: Mapping[str, Any], key: str, path: str) -> int:
-    """The place that *value* says it has; the first where it says none.
+def index_of(value: Mapping[str, Any], key: str, path: str, usual: int = 0) -> int:
+    """The place that *value* says it has; the *usual* one where it says none.
 
     Raises:
         FormatError: It is no number.
     """
     found = value.get(key)
     if found is None:
-        return 0
+        return usual
     if not isinstance(found, int):
         raise wrong(key, "a number", found, f"{path}.{key}")
     return found

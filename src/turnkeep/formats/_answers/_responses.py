@@ -42,7 +42,8 @@ class ResponsesAnswers:
                 path = f"$[{nth}].response"
                 whole = dict(as_object(chunk.get("response"), "a response", path))
             elif kind == _ITEM:
-                items[index_of(chunk, "output_index", f"$[{nth}]")] = chunk.get("item")
+                place = index_of(chunk, "output_index", f"$[{nth}]", nth)
+                items[place] = chunk.get("item")
         if not whole.get("output"):
             whole["output"] = [items[place] for place in sorted(items)]
         return whole
