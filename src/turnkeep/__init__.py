@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Conversation,
         Observation,
         PendingCall,
+        ResponseStream,
         Window,
     )
     from turnkeep.errors import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         BudgetExceededError,
         ConflictError,
         CorruptStoreError,
+        CutOffError,
         DuplicateIdError,
         FormatError,
         Held,
@@ -123,6 +125,7 @@ _PLACES = {
         "Conversation",
         "Observation",
         "PendingCall",
+        "ResponseStream",
         "Window",
     ),
     "turnkeep.errors": (
@@ -132,6 +135,7 @@ _PLACES = {
         "BudgetExceededError",
         "ConflictError",
         "CorruptStoreError",
+        "CutOffError",
         "DuplicateIdError",
         "FormatError",
         "Held",
@@ -210,6 +214,7 @@ __all__ = [
     "ConflictError",
     "Conversation",
     "CorruptStoreError",
+    "CutOffError",
     "Digest",
     "Document",
     "Drop",
@@ -242,6 +247,7 @@ __all__ = [
     "Prices",
     "Relevance",
     "Repair",
+    "ResponseStream",
     "Role",
     "StalePlanError",
     "Strategy",

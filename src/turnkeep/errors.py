@@ -7,6 +7,7 @@ TurnkeepError
 ├── OpenCallError              a call is open and open_calls="raise" was asked for
 ├── FormatError                a value is not what its format says it is
 │   ├── AmbiguousFormatError   several formats could be meant
+│   ├── CutOffError            the token limit cut off a call's arguments
 │   └── CorruptStoreError      a saved file or database is damaged
 ├── DuplicateIdError           an id is used twice
 ├── UnknownConversationError   the store has no conversation of that id
@@ -38,6 +39,7 @@ __all__ = [
     "BudgetExceededError",
     "ConflictError",
     "CorruptStoreError",
+    "CutOffError",
     "DuplicateIdError",
     "FormatError",
     "Held",
@@ -198,6 +200,21 @@ class AmbiguousFormatError(FormatError):
         """List the candidates."""
         names = ", ".join(self.candidates) or "none"
         return f"{self.reason} @ {self.path}; pass format= (candidates: {names})"
+
+
+@attrs.define
+class CutOffError(FormatError):
+    """The token limit cut off the arguments of a call; nothing was changed."""
+
+    call_ids: tuple[str, ...] = ()
+    """The calls that are not whole."""
+
+    def __str__(self) -> str:
+        """Name the calls and the way out."""
+        return (
+            f"the token limit cut off the arguments of {', '.join(self.call_ids)} "
+            f"@ {self.path}; ask again with room for a longer answer"
+        )
 
 
 @attrs.define

@@ -1,11 +1,14 @@
 """Every example of the documentation runs, and prints what the page says."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -29,6 +32,37 @@ class Block:
     language: str
     text: str
     line: int
+
+
+class Client:
+    """A provider's client, as far as examples ask it: they run without a network."""
+
+    @property
+    def chat(self) -> Client:
+        """As OpenAI's client has it."""
+        return self
+
+    @property
+    def completions(self) -> Client:
+        """As OpenAI's client has it."""
+        return self
+
+    def create(
+        self, *, model: str, messages: list[Any], stream: bool = False, **_options: Any
+    ) -> Any:
+        """Answer, in three chunks if it is to be streamed."""
+        assert model
+        assert messages[-1]["role"] in {"user", "tool"}
+        usage = {"prompt_tokens": 40, "completion_tokens": 6, "total_tokens": 46}
+        if not stream:
+            message = {"role": "assistant", "content": "We close at six."}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return {"model": model, "choices": [choice], "usage": usage}
+        texts = ["We close", " at six.", None]
+        return [
+            {"choices": [{"index": 0, "delta": {"content": text}}], "usage": usage}
+            for text in texts
+        ]
 
 
 def blocks(page: Path) -> list[Block]:
@@ -58,7 +92,7 @@ def test_python_examples(
     A `text` block right behind one is what it prints.
     """
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "example"}
+    namespace: dict[str, object] = {"__name__": "example", "client": Client()}
     found = blocks(page)
     for nth, block in enumerate(found):
         if block.language != "python":

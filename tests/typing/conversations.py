@@ -1,6 +1,7 @@
 """What type checkers know of conversations."""
 
 import copy
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, assert_type
 
 from turnkeep import (
@@ -11,6 +12,7 @@ from turnkeep import (
     Observation,
     PendingCall,
     Plan,
+    ResponseStream,
     Window,
 )
 
@@ -58,6 +60,36 @@ def uses(chat: Conversation) -> None:
     assert_type(chat.pending[0].state, CallState)
     chat.budget = 9_000
     chat.strategy = "agent"
+
+
+class Answer:
+    """A client's object that can be iterated over, as pydantic's models can."""
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Its fields."""
+        yield "id", 1
+
+    def model_dump(self, *, mode: str = "python") -> dict[str, Any]:
+        """As JSON."""
+        return {"mode": mode}
+
+
+async def takes(
+    chat: Conversation,
+    answer: Answer,
+    chunks: Iterator[bytes],
+    arriving: AsyncIterator[bytes],
+) -> None:
+    """Answers, whole and streamed; chunks come out as what they went in."""
+    assert_type(chat.add_response({"choices": []}), tuple[Message, ...])
+    assert_type(chat.add_response(answer), tuple[Message, ...])
+    assert_type(chat.add_response(chunks), ResponseStream[bytes])
+    stream = chat.add_response(arriving)
+    assert_type(stream, ResponseStream[bytes])
+    async for chunk in stream:
+        assert_type(chunk, bytes)
+    assert_type(stream.messages, tuple[Message, ...])
+    chat.add_response(5)  # type: ignore[call-overload]
 
 
 async def waits(chat: Conversation) -> Window:

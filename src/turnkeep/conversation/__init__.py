@@ -6,6 +6,7 @@ Not public under this name: import them from `turnkeep`.
 from ._calls import CallState, PendingCall
 from ._conversation import Conversation
 from ._learning import Observation
+from ._stream import ResponseStream
 from ._window import Window
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "Conversation",
     "Observation",
     "PendingCall",
+    "ResponseStream",
     "Window",
 ]

@@ -18,6 +18,7 @@ from ._core import Core
 from ._desk import CallDesk
 from ._fitting import Fitter
 from ._link import Link
+from ._responding import Responding
 from ._restoring import from_bytes, from_document, from_snapshot
 from ._saving import settings_of, to_document, to_parts
 from ._settings import Beside, Settings
@@ -25,7 +26,7 @@ from ._windows import Windows
 from ._writing import Writing
 
 
-class Conversation(Answering, Windows):
+class Conversation(Answering, Responding):
     """A history that is appended to, pinned, fitted, saved and restored.
 
     Sequence-like: `len`, iteration, and indexing by message id. One lock guards it, so
@@ -273,7 +274,7 @@ def _decoded(source: Any, envelope: Any) -> Iterator[Message]:
 
 
 # Users know one class: errors and tracebacks name it.
-for _part in (Core, Writing, Answering, Windows):
+for _part in (Core, Writing, Answering, Windows, Responding):
     for _member in vars(_part).values():
         if isfunction(_member):
             _name = _member.__qualname__.removeprefix(_part.__name__)

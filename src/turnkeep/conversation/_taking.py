@@ -1,13 +1,26 @@
-"""Messages as callers give them: ours, or dicts in the conversation's format."""
+"""Messages as callers give them: ours, or entries of the conversation's format.
+
+An entry is a dict, or the object of a client, which is read as it would be sent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
-from turnkeep.formats import decode_entries, get_format
+from turnkeep.formats import decode_entries, get_format, read_entry, reopen
 from turnkeep.model import Message
 from turnkeep.model._checks import quoted
+
+
+class Dumpable(Protocol):
+    """An object of a client that says what it is as JSON, as pydantic's models do."""
+
+    def model_dump(self) -> Any: ...
+
+
+Given: TypeAlias = Message | Mapping[str, Any] | Dumpable
+"""What is taken for a message."""
 
 
 def as_messages(given: Any, format_name: str, path: str = "$") -> tuple[Message, ...]:
@@ -21,8 +34,9 @@ def as_messages(given: Any, format_name: str, path: str = "$") -> tuple[Message,
     """
     if isinstance(given, Message):
         return (given,)
-    if isinstance(given, Mapping):
-        return get_format(format_name).decode(given, path)
+    entry = read_entry(given, path)
+    if isinstance(entry, Mapping):
+        return get_format(format_name).decode(entry, path)
     msg = (
         f"a Message or a dict in the format {format_name!r} expected"
         f"{_at(path)}, not {quoted(given)}{_way_out(given)}"
@@ -38,8 +52,7 @@ def as_list(given: Any, format_name: str) -> list[Message]:
         TypeError: It is no such thing, or an element is neither message nor entry.
     """
     if isinstance(given, Mapping):
-        source = get_format(format_name)
-        envelope = source.open(given)
+        envelope = reopen(given, source := get_format(format_name))
         system = envelope.system
         first = () if system is None else source.decode_system(system)
         return [*first, *decode_entries(envelope, source)]

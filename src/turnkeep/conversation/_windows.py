@@ -11,6 +11,7 @@ from turnkeep.engine import OPEN_CALLS, OVERFLOW, OpenCalls, Overflow, check_cho
 from turnkeep.errors import BudgetExceededError, InvalidHistoryError, Violation
 from turnkeep.formats import get_format
 from turnkeep.model import GenerationTotals, Message
+from turnkeep.plans import Plan
 from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
 from turnkeep.tokens import Usage, read_exceeded
@@ -249,12 +250,15 @@ class Windows(Writing):
             FormatError: There are no token counts in *usage*; nothing is changed.
         """
         with self._lock:
-            fitter = self._fitter
-            plan = fitter.last if window is None else window.plan
-            seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
-            if seen.cold:
-                fitter.pace.cold = True
-            return seen
+            plan = self._fitter.last if window is None else window.plan
+            return self._learn(usage, plan)
+
+    def _learn(self, usage: Any, plan: Plan | None) -> Observation:
+        fitter = self._fitter
+        seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
+        if seen.cold:
+            fitter.pace.cold = True
+        return seen
 
     def observe_overflow(self, error: object, *, window: Window | None = None) -> bool:
         """Learn that a request was longer than its model's context; whether it was.

@@ -16,7 +16,7 @@ from turnkeep.stores import Change, Pin, Row
 from ._core import Core
 from ._editing import check_result, edited
 from ._recovery import Before
-from ._taking import as_list, as_messages
+from ._taking import Given, as_list, as_messages
 
 _EDITABLE: Final = frozenset(field.name for field in attrs.fields(Message))
 
@@ -42,18 +42,17 @@ class Writing(Core):
         """Append an answer of the model; returns it with its id."""
         return self.append(Message.assistant(content, tool_calls=tool_calls, **fields))
 
-    def append(
-        self, message: Message | Mapping[str, Any], *, rebase: bool | None = None
-    ) -> Message:
+    def append(self, message: Given, *, rebase: bool | None = None) -> Message:
         """Append *message*; returns it with its id and time stamp.
 
         Costs the message: it is counted once, here.
 
         Args:
             message:
-                A `Message`, or a dict as the provider of the conversation's format has
-                it. One that holds results and words of the user becomes two messages;
-                the last one is returned.
+                A `Message`, or what the provider of the conversation's format has: a
+                dict, or an object of its client. One that holds results and words of
+                the user becomes two messages; the last one is returned. A whole answer
+                is for `add_response`.
             rebase:
                 Whether to append behind what other processes have written meanwhile,
                 instead of raising `ConflictError`. An id that was not given is then
@@ -74,7 +73,7 @@ class Writing(Core):
 
     def extend(
         self,
-        messages: Iterable[Message | Mapping[str, Any]],
+        messages: Iterable[Given],
         *,
         rebase: bool | None = None,
     ) -> None:
@@ -230,13 +229,11 @@ class Writing(Core):
             self._load_rest()
             self._remove(range(len(self._ledger.messages)))
 
-    def replace_messages(
-        self, messages: Iterable[Message | Mapping[str, Any]] | Mapping[str, Any]
-    ) -> None:
+    def replace_messages(self, messages: Iterable[Given] | Mapping[str, Any]) -> None:
         """Put *messages* in place of the history: a list, or a whole request body.
 
         New ids go on behind the highest `msg-N` among them. Pins and pending results
-        of the messages are taken over.
+        of the messages are taken over. What each may be: as for `append`.
 
         Raises:
             DuplicateIdError: An id is used twice; nothing is changed.

@@ -8,6 +8,10 @@ loads on first use. `detect` finds the format of a value, `read` the value of a 
 from turnkeep.model import paused_gc as paused_gc
 from turnkeep.providers import format_of_model
 
+from ._answers import Answer as Answer
+from ._answers import answer_of as answer_of
+from ._answers import is_whole as is_whole
+from ._answers import join_chunks as join_chunks
 from ._base import (
     Detection,
     Envelope,
@@ -22,6 +26,7 @@ from ._convert import convert_value as convert_value
 from ._detect import Match, detect, match_format
 from ._json_text import parse_json
 from ._marks import Judgement, Marks
+from ._objects import read_entry as read_entry
 from ._objects import read_objects
 from ._opening import open_messages, reopen
 from ._read import Line, Reading, read, read_entries

@@ -91,6 +91,24 @@ def read_objects(value: Any) -> tuple[Any, Objects | None]:
     return made, Objects(entries, wires)
 
 
+def read_object(value: Any, path: str = "$") -> Any:
+    """One value as its client would send it, whatever stands in it.
+
+    Raises:
+        FormatError: An object cannot say what it is, with its path.
+    """
+    return _wire(value, path)
+
+
+def read_entry(value: Any, path: str = "$") -> Any:
+    """The same for one entry of a list, which is looked at as briefly as there.
+
+    Raises:
+        FormatError: An object cannot say what it is, with its path.
+    """
+    return _wire(value, path) if _has_objects([value]) else value
+
+
 def _has_objects(entries: Sequence[Any]) -> bool:
     kinds = set(map(type, entries))
     if kinds != {dict}:

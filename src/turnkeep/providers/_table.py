@@ -85,6 +85,9 @@ class Provider:
     counting: str
     """The class of its counting rule."""
 
+    answers: str = "turnkeep.formats._answers._chat:ChatAnswers"
+    """The class that knows the shape of its answers; most have OpenAI's."""
+
     estimate: str
     """The estimate that counts its texts when no model is named."""
 
@@ -137,6 +140,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._openai_responses:OpenAIResponses",
             profile="turnkeep.profiles._openai_responses:profile",
             counting="turnkeep.tokens._openai:OpenAIResponses",
+            answers="turnkeep.formats._answers._responses:ResponsesAnswers",
             estimate="openai",
         ),
         Provider(
@@ -144,6 +148,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._anthropic:Anthropic",
             profile="turnkeep.profiles._anthropic:profile",
             counting="turnkeep.tokens._anthropic:AnthropicMessages",
+            answers="turnkeep.formats._answers._claude:ClaudeAnswers",
             estimate="claude-new",
             families=(
                 Family(
@@ -161,6 +166,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._gemini:Gemini",
             profile="turnkeep.profiles._gemini:profile",
             counting="turnkeep.tokens._providers:GeminiContents",
+            answers="turnkeep.formats._answers._gemini:GeminiAnswers",
             estimate="gemini",
             families=(
                 Family(
@@ -175,6 +181,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._bedrock:Bedrock",
             profile="turnkeep.profiles._bedrock:profile",
             counting="turnkeep.tokens._providers:BedrockConverse",
+            answers="turnkeep.formats._answers._converse:ConverseAnswers",
             estimate="claude-new",
             families=(Family("nova", r"nova-(?:micro|lite|pro|premier)"),),
             vendors=("bedrock",),
@@ -209,6 +216,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
             codec="turnkeep.formats._ollama:Ollama",
             profile="turnkeep.profiles._ollama:profile",
             counting="turnkeep.tokens._providers:ChatTemplate",
+            answers="turnkeep.formats._answers._ollama:OllamaAnswers",
             estimate="generic",
             chat=True,
         ),
