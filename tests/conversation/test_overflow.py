@@ -55,11 +55,17 @@ NAMES_BOTH = [
     "prompt is too long: {A} tokens > {L} maximum",
     "The input token count ({A:,}) exceeds the maximum number of tokens allowed ({L}).",
     "request ({A} tokens) exceeds the available context size ({L} tokens)",
-    "Requested token count exceeds the model's maximum context length of {L} tokens. "
-    "You requested a total of {T} tokens: {A} tokens from the input messages and {O} "
-    "tokens for the completion.",
-    "This model's maximum context length is {L} tokens. However, you requested {T} "
-    "tokens ({A} in the messages, {O} in the completion).",
+    (
+        "Requested token count exceeds the model's maximum context length of "
+        "{L} tokens. "
+        "You requested a total of {T} tokens: {A} tokens from the input "
+        "messages and {O} "
+        "tokens for the completion."
+    ),
+    (
+        "This model's maximum context length is {L} tokens. However, you requested {T} "
+        "tokens ({A} in the messages, {O} in the completion)."
+    ),
 ]
 
 

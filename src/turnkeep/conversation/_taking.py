@@ -52,7 +52,7 @@ def as_list(given: Any, format_name: str) -> list[Message]:
         TypeError: It is no such thing, or an element is neither message nor entry.
     """
     if isinstance(given, Mapping):
-        envelope = reopen(given, source := get_format(format_name))
+        source, envelope = reopen(given, format_name)
         system = envelope.system
         first = () if system is None else source.decode_system(system)
         return [*first, *decode_entries(envelope, source)]
