@@ -24,7 +24,7 @@ from turnkeep.engine._quick import (
     still_true,
     went_on,
 )
-from turnkeep.engine._reasoning import open_round
+from turnkeep.engine._reasoning import sealed_in
 from turnkeep.errors import Held
 from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
@@ -346,8 +346,11 @@ class Fitter:
         )
 
     def _changed(self, sums: Sums) -> tuple[int, int, tuple[int, int]]:
-        ledger = self.ledger
-        return sums.frame, len(ledger.grouping.displaced), ledger.misfits
+        ledger, grouping = self.ledger, self.ledger.grouping
+        moved = (
+            grouping.displaced if sums.setting.per_message else grouping.displaced_run
+        )
+        return sums.frame, len(moved), ledger.misfits
 
     def _learn(self, made: Source, limits: Limits) -> None:
         if made.pruned or limits.budget.prices is not None:
@@ -500,9 +503,4 @@ class Fitter:
             return ()
         if demands.binds_thinking or demands.may_bind_thinking:
             return None
-        now = open_round(ledger.grouping, ledger.gone)
-        if not now:
-            return ()
-        step_of, thoughts = ledger.grouping.step_of, ledger.thoughts
-        start = bisect_left(thoughts, ledger.grouping.first[now.start])
-        return [step_of[i] for i in thoughts[start:] if step_of[i] in now]
+        return sealed_in(ledger.grouping, ledger.gone, ledger.thoughts)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ._calls import OpenCall, Problem, pick, take_out
 from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, Entry
@@ -362,6 +362,30 @@ class Grouping:
         while index >= 0 and kinds[index] == HIDDEN:
             index -= 1
         return self.step_at(index) if index >= 0 else None
+
+    def round_in_progress(self, gone: Collection[int] = ()) -> int | None:
+        """The step of the last messages of the assistant's, if they make calls.
+
+        Whatever stands behind their results, and while those are still missing.
+        Costs what stands behind, and the step.
+
+        Args:
+            gone:
+                Messages that no window holds.
+        """
+        kinds = self.kinds
+        at = kinds.rfind(ASSISTANT)
+        while at >= 0 and at in gone:
+            at = kinds.rfind(ASSISTANT, 0, at)
+        if at < 0:
+            return None
+        step = self.step_at(at)
+        calls = (
+            step in self.ties
+            or any(kinds[index] == RESULT for index in self.members(step))
+            or any(self.step_at(call.message) == step for call in self.open_calls)
+        )
+        return step if calls else None
 
     def needs_stand_in(self, call: OpenCall, *, per_message: bool = True) -> bool:
         """Whether an open call cannot be sent bare.

@@ -14,7 +14,7 @@ from .._anthropic_turns import (
     blocks_of,
     check_turns,
     group,
-    open_round,
+    rounds_in_progress,
 )
 from .._base import Findings, Profile, Request, describe
 from .._images import check_images
@@ -146,7 +146,7 @@ def _check_thinking(
     if thinking.get("type") != "enabled" or not turns:
         return
     going_on = turns[-1].role == "assistant"
-    opened = [turns[-1]] if going_on else open_round(turns)
+    opened = rounds_in_progress(turns) or (turns[-1:] if going_on else [])
     if not opened or not opened[0].blocks:
         return
     first = opened[0].blocks[0]
