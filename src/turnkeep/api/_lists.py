@@ -11,7 +11,7 @@ from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format
 from turnkeep.formats._neighbours import joiner_of
 from turnkeep.formats._objects import Objects
-from turnkeep.formats._outline import Outline, own_id
+from turnkeep.formats._outline import Outline, own_id, stands_in_front
 from turnkeep.formats._parted import part_late, part_message
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
@@ -110,6 +110,7 @@ class ListSource:
         counter: Counter,
         *,
         lasting: bool = True,
+        lines_join: bool = False,
     ) -> None:
         """Read the entries of *envelope*: who speaks, which calls, which results.
 
@@ -122,6 +123,8 @@ class ListSource:
                 Counts them.
             lasting:
                 Whether this may be asked when the caller has changed his list.
+            lines_join:
+                See `Grouping`.
 
         Raises:
             FormatError: An entry is not what *fmt* demands.
@@ -130,6 +133,7 @@ class ListSource:
         self.envelope = envelope
         self.format = fmt
         self._counter = counter
+        self._lines_join = lines_join
         self._entries = list(envelope.entries) if lasting else envelope.entries
         self._shown: Sequence[Any] = self._entries
         if envelope.objects is not None:
@@ -138,6 +142,7 @@ class ListSource:
         self._wire: Sequence[int] = ()
         """The entry of each message."""
         self._reasoning: Sequence[int] = ()
+        self._in_front: Sequence[int] = ()
         self._counts: dict[int, int] = {}
         self._every: Sequence[int] = ()
         """All of them, where all were known."""
@@ -161,16 +166,17 @@ class ListSource:
         self._messages = outline.messages
         self._wire = outline.wire
         self._reasoning = outline.reasoning
+        self._in_front = outline.in_front
 
     def _group(self, outline: Outline, columns: Columns) -> Grouping:
         """Group all at once, late results apart from those of the last calls."""
         late: dict[int, list[int]] = {}
-        grouping = group_columns(columns, late)
+        grouping = group_columns(columns, late, lines_join=self._lines_join)
         if not late:
             return grouping
         outline, columns = part_late(outline, columns, late, self.message)
         self._take(outline)
-        return group_columns(columns)
+        return group_columns(columns, lines_join=self._lines_join)
 
     def _take_ids(self, places: Sequence[int], found: Sequence[Any]) -> dict[str, int]:
         """The entries at *places* that have an id of their own, by it."""
@@ -189,7 +195,7 @@ class ListSource:
 
     def _group_one_by_one(self) -> Grouping:
         """Group messages that are all decoded, late results apart as well."""
-        grouping = Grouping()
+        grouping = Grouping(lines_join=self._lines_join)
         entries, messages = self._wire, self._messages
         made: dict[int, Message] = {}
         wire: list[int] = []
@@ -210,6 +216,7 @@ class ListSource:
         self._messages = made
         if len(wire) > len(entries):
             self._wire = wire
+            self._in_front = [i for i, m in made.items() if stands_in_front(m)]
             self._reasoning = reasoning_in(grouping.kinds, made.__getitem__)
         return grouping
 
@@ -323,6 +330,10 @@ class ListSource:
     def reasoning(self) -> Sequence[int]:
         """See `Source.reasoning`."""
         return self._reasoning
+
+    def in_front(self) -> Sequence[int]:
+        """See `Source.in_front`."""
+        return self._in_front
 
     def id(self, index: int) -> str:
         """See `Source.id`."""

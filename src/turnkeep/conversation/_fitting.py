@@ -184,6 +184,8 @@ class Fitter:
 
     def fit(self, budget: Budget, ask: Ask) -> Source:
         """Plan the next window. An error leaves the remembered cut alone."""
+        if self.ledger.join_lines(self.policy(ask)[0].system_joins_rounds):
+            self.forget()
         limits, counter = self._limits, self.ledger.counter
         asked, counted = self._limited
         if (

@@ -47,6 +47,13 @@ class Source(Protocol):
         """The assistant's messages that hold reasoning, in order."""
         ...
 
+    def in_front(self) -> Sequence[int]:
+        """The user's messages before or between the results of their entry.
+
+        Nothing where whoever encodes them puts the results in front anyway.
+        """
+        ...
+
     def id(self, index: int) -> str:
         """Id of a message: its own, or its index."""
         ...
@@ -98,7 +105,7 @@ class History:
         self.gone: dict[int, str] = {}
         """Messages that no window holds, and why."""
         self.mended: dict[int, Message] = {}
-        """Messages that lose one of several results."""
+        """Messages that lose one of several results, or stood before results."""
         self.stripped: set[int] = set()
         """Messages that lose their reasoning: a change before them makes it invalid."""
         self.sealed: set[int] = set()
@@ -108,6 +115,11 @@ class History:
         self._stand_ins: dict[int, list[tuple[OpenCall, Inserted]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
+        if rules.repair and rules.demands.results_lead:
+            for index in source.in_front():
+                if index not in self.gone:
+                    message = self.mended.get(index) or source.message(index)
+                    self.mended[index] = message.evolve(layout=None)
         if rules.stand_ins:
             for call in grouping.open_calls:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):

@@ -14,6 +14,8 @@ from turnkeep.turns import (
     ANSWERS,
     ASSISTANT,
     HIDDEN,
+    RESULT,
+    SYSTEM,
     Grouping,
     OpenCall,
     entry_of,
@@ -24,6 +26,8 @@ from ._costs import Costs
 from ._replaced import Replaced
 from ._spotted import Spotted
 from ._sums import Setting, Sums
+
+_LINE_BEHIND = bytes([RESULT, SYSTEM])
 
 # All of a message that its tokens depend on.
 _counted = attrgetter("role", "content", "kind", "extra", "layout", "token_count")
@@ -68,10 +72,11 @@ class Ledger:
         self.replaced = Replaced()
         """The end of the chain of messages that were replaced."""
         self.costs = Costs(counter)
+        self.lines_join = False
         self._begin()
 
     def _begin(self) -> None:
-        self.grouping = Grouping()
+        self.grouping = Grouping(lines_join=self.lines_join)
         self.sums: Sums | None = None
         """Tokens by step and what holds them; made when somebody plans by them."""
         self.last_uncounted = -1
@@ -269,6 +274,21 @@ class Ledger:
             last -= 1
         self.last_uncounted = last
 
+    def join_lines(self, joins: bool) -> bool:
+        """Whether system text behind a tool round is part of it, from now on.
+
+        True if steps are other ones now; costs the history then.
+        """
+        if joins == self.lines_join:
+            return False
+        self.lines_join = joins
+        if self.grouping.lines or _LINE_BEHIND in self.grouping.kinds:
+            self.revision += 1
+            self.regroup()
+            return True
+        self.grouping.lines_join = joins
+        return False
+
     def load(self, messages: Sequence[Message], counts: Sequence[int] = ()) -> None:
         """Take over messages that have ids, and their counts where there are some.
 
@@ -307,6 +327,7 @@ class Ledger:
     def copy(self) -> Ledger:
         """An independent copy; costs the history."""
         other = Ledger(self.counter)
+        other.join_lines(self.lines_join)
         for index, message in enumerate(self.messages):
             other.append(message, self.counts[index])
         return other
@@ -340,6 +361,10 @@ class Ledger:
     def reasoning(self) -> list[int]:
         """The assistant's messages that hold reasoning, in order."""
         return self.thoughts
+
+    def in_front(self) -> tuple[int, ...]:
+        """None: windows of a conversation are encoded results first."""
+        return ()
 
     def id(self, index: int) -> str:
         """Id of a message."""

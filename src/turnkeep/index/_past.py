@@ -76,6 +76,7 @@ class Past:
     def ledger(self, total: int) -> Ledger:
         """The first *total* messages, grouped and summed up again; costs them."""
         earlier = Ledger(self._counter)
+        earlier.join_lines(self._ledger.lines_join)
         messages = [self.message(index) for index in range(total)]
         earlier.load(messages, [self.known(index) for index in range(total)])
         return earlier
@@ -89,6 +90,10 @@ class Past:
     def cost(self, message: Message) -> int:
         """Tokens of a message of ours."""
         return self._ledger.cost(message)
+
+    def in_front(self) -> tuple[int, ...]:
+        """None: windows of a conversation are encoded results first."""
+        return ()
 
     def id(self, index: int) -> str:
         """Id of a message."""

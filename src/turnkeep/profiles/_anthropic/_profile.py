@@ -241,6 +241,7 @@ def profile(model: str | None = None) -> Profile:
             system_places=(
                 "after-user" if _models.takes_system_in_list(model) else "outside"
             ),
+            system_joins_rounds=True,
             empty_refused=frozenset({"system", "user"}),
             text_refused="empty",
             blank_alone_refused=True,
