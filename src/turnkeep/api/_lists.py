@@ -16,9 +16,11 @@ from turnkeep.formats._parted import part_late, part_message
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
+from turnkeep.tokens._old_thinking import without_thinking
 from turnkeep.tokens._table import COUNTS, prints_of, salt_of
 from turnkeep.turns import (
     ANSWERS,
+    USER,
     Columns,
     Grouping,
     entry_of,
@@ -36,6 +38,9 @@ class Counter(Protocol):
 
     by_entry: bool
     """Whether only whole entries can be counted exactly."""
+
+    leaves_out_thinking: bool
+    """Whether what was thought before the newest question counts as nothing."""
 
     salt: int | None
     """What tells its counts from those of other counters; none: they are not kept."""
@@ -57,6 +62,7 @@ class RuleCounter:
     def __init__(self, counter: RequestCounter, form: str) -> None:
         """Count with *counter* what was read from the format called *form*."""
         self._counter = counter
+        self.leaves_out_thinking = getattr(counter, "leaves_out_thinking", False)
         self.salt = salt_of(counter, form)
 
     def entry(self, entry: Any, message: Message) -> int:
@@ -73,6 +79,7 @@ class CallerCounter:
     """Counts with a callable from one message in the caller's shape to its tokens."""
 
     by_entry = True
+    leaves_out_thinking = False
 
     def __init__(self, count: Callable[[Any], Any], fmt: Format) -> None:
         """Count with *count*, which takes entries of *fmt*."""
@@ -161,6 +168,14 @@ class ListSource:
                 self.grouping = self._group_one_by_one()
             else:
                 self.grouping = self._group(outline, outline.columns)
+        self._left_out = self._find_left_out()
+
+    def _find_left_out(self) -> dict[int, int]:
+        """The messages whose thinking the provider leaves out; none is counted yet."""
+        if not self._counter.leaves_out_thinking or not self._reasoning:
+            return {}
+        asked = self.grouping.kinds.rfind(USER)
+        return {index: -1 for index in self._reasoning if index < asked}
 
     def _take(self, outline: Outline) -> None:
         self._messages = outline.messages
@@ -222,6 +237,24 @@ class ListSource:
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
+        if index in self._left_out:
+            return self._count_lean(index)
+        return self._count_whole(index)
+
+    def _count_lean(self, index: int) -> int:
+        """Tokens of a message of which the provider leaves its thinking out."""
+        known = self._left_out[index]
+        if known < 0:
+            message = self.message(index)
+            left = without_thinking(message)
+            if left is message:
+                known = self._count_whole(index)
+            else:
+                known = 0 if left is None else self.cost(left)
+            self._left_out[index] = known
+        return known
+
+    def _count_whole(self, index: int) -> int:
         if self._every:
             return self._every[index]
         known = self._counts.get(index)
@@ -229,7 +262,7 @@ class ListSource:
             if index not in self._looked_up:
                 start = index - index % _STRETCH
                 self._look_up(range(start, min(start + _STRETCH, len(self._wire))))
-                return self.count(index)
+                return self._count_whole(index)
             known = self._counts[index] = self._count(index)
             if (key := self._prints.get(index)) is not None:
                 COUNTS.put(key, known)
@@ -239,8 +272,10 @@ class ListSource:
         """Tokens of every message; each is counted if it has not been."""
         every = range(len(self._wire))
         found = self._look_up(every)
-        if found is not None:
+        if found is not None and not self._left_out:
             return found
+        if self._left_out:
+            return list(map(self.count, every))
         known = self._counts
         return [known[i] if i in known else self.count(i) for i in every]
 
@@ -331,6 +366,10 @@ class ListSource:
         """See `Source.reasoning`."""
         return self._reasoning
 
+    def leaves_out(self, index: int) -> bool:
+        """See `Source.leaves_out`."""
+        return index in self._left_out
+
     def in_front(self) -> Sequence[int]:
         """See `Source.in_front`."""
         return self._in_front
@@ -392,6 +431,7 @@ class ListSource:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what `__getstate__` gave."""
+        self._left_out, self._every = {}, ()
         self._entries = state["entries"]
         self.envelope = Envelope(self._entries, path=state["path"])
         self.format = state["format"]

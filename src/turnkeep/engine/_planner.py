@@ -256,7 +256,7 @@ class Planner:
         }
         for index, message in history.mended.items():
             why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
-            edits.setdefault(index, (message, why, history.source.cost(message)))
+            edits.setdefault(index, (message, why, history.cost_at(index, message)))
         if history.gone or history.mended:
             draft.warnings += left_out(history.grouping.problems, history.source.id)
         return Plan(

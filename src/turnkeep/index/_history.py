@@ -10,6 +10,7 @@ import attrs
 from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
 from turnkeep.policy import NO_DEMANDS, Policy
+from turnkeep.tokens._old_thinking import without_thinking
 from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall
 
 from ._additions import (
@@ -45,6 +46,10 @@ class Source(Protocol):
 
     def reasoning(self) -> Sequence[int]:
         """The assistant's messages that hold reasoning, in order."""
+        ...
+
+    def leaves_out(self, index: int) -> bool:
+        """Whether the provider leaves a message's reasoning out: it counts nothing."""
         ...
 
     def in_front(self) -> Sequence[int]:
@@ -248,7 +253,16 @@ class History:
         if not self.is_visible(index):
             return 0
         mended = self.mended.get(index)
-        return self.source.count(index) if mended is None else self.source.cost(mended)
+        if mended is None:
+            return self.source.count(index)
+        return self.cost_at(index, mended)
+
+    def cost_at(self, index: int, message: Message) -> int:
+        """Tokens of what is sent in place of a message of the history."""
+        if self.source.leaves_out(index):
+            left = without_thinking(message)
+            return 0 if left is None else self.source.cost(left)
+        return self.source.cost(message)
 
     def tokens(self, step: int) -> int:
         """Tokens a step has in a window, its stand-ins included; counted once."""
@@ -276,7 +290,7 @@ class History:
             total -= counts[index]
         for index, message in self.mended.items():
             if index not in hidden:
-                total += self.source.cost(message) - counts[index]
+                total += self.cost_at(index, message) - counts[index]
         return total + sum(map(self.added_tokens, self.with_additions()))
 
     @cached_property
