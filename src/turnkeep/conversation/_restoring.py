@@ -10,8 +10,8 @@ from turnkeep.engine import Memory
 from turnkeep.errors import FormatError
 from turnkeep.model import Message, paused_gc, thaw
 from turnkeep.plans import Inserted
-from turnkeep.serial import load_document, load_messages, structure
 from turnkeep.profiles import get_profile
+from turnkeep.serial import load_document, load_messages, structure
 from turnkeep.stores import CallRecord, Snapshot
 from turnkeep.turns import Grouping
 

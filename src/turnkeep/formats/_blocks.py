@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from turnkeep.model import (
     Block,
     Message,
+    Opaque,
     Role,
     Text,
     ToolResult,

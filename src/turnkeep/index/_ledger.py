@@ -361,7 +361,10 @@ class Ledger:
         """Count with *counter* from now on; what the host counted stays."""
         known = counter.name == self.counter.name
         self.counter = counter  # what it says of tools may differ all the same
-        before, self.leaves_out_thinking = self.leaves_out_thinking, _leaves_out(counter)
+        before, self.leaves_out_thinking = (
+            self.leaves_out_thinking,
+            _leaves_out(counter),
+        )
         if known:
             if before != self.leaves_out_thinking:
                 self.revision += 1

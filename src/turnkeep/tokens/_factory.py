@@ -108,7 +108,9 @@ def request_counter(
         text = text_counter(model) if model is not None else _default(default)
     # A model nobody knows has no rule for pictures: that of the format's own provider.
     known = default if family in (None, "generic") else family
-    counter = rules(text, media_rule(known or default, model), media_rule(default, None))
+    counter = rules(
+        text, media_rule(known or default, model), media_rule(default, None)
+    )
     counter.leaves_out_thinking = leaves_out_old_thinking(model)
     return counter
 
