@@ -189,9 +189,13 @@ _TRIMS = (
         "Signed thinking is bound to what stood before it (AE-03). Where something "
         "has to change, turnkeep strips all thinking that was signed before, and "
         "counts without it; what the model thinks behind the cut stays. The thinking "
-        "of a tool round in progress is kept whole (AE-02) or goes whole; with "
-        "thinking enabled it must stay (AN-18), and where that leaves no room the "
-        "error has the cause `signature`."
+        "of a tool round in progress is kept whole (AE-02) or goes whole, while older "
+        "rounds of its loop may go; with thinking enabled it must stay (AN-18), and "
+        "where that leaves no room the error has the cause `signature`."
+    ),
+    (
+        "System text right behind a tool round's results is part of that step (AN-03) "
+        "and leaves with it; elsewhere it is held."
     ),
     (
         "Newer models refuse a list that ends on an assistant message (AN-09). "
