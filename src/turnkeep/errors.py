@@ -28,7 +28,8 @@ Wrong *arguments* (a negative budget, an unknown option) raise `ValueError` or
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import attrs
 
@@ -101,30 +102,56 @@ class BudgetExceededError(TurnkeepError):
         for item in self.held:
             totals[item.cause] = totals.get(item.cause, 0) + item.tokens
         parts = ", ".join(f"{cause} {tokens}" for cause, tokens in totals.items())
-        largest = max(self.held, key=lambda item: item.tokens, default=None)
-        worst = (
-            f" The largest is {largest.id} ({largest.cause}, {largest.tokens})."
-            if largest
-            else ""
-        )
         name = "max_tokens" if self.limit == "tokens" else f"max_{self.limit}"
         return (
             f"{self.needed} {self.limit} cannot be dropped, but only {self.available} "
-            f"are available ({parts or 'nothing held'}).{worst} Set {name} to at least "
-            f"{self.smallest}{_ways_out(totals)}."
+            f"are available ({parts or 'nothing held'}).{self._worst(totals)} Set "
+            f"{name} to at least {self.smallest}{self._others(totals)}."
         )
 
+    def _worst(self, totals: Mapping[str, int]) -> str:
+        """The cause that holds most, its largest message, and what frees it."""
+        cause = max(totals, key=totals.__getitem__, default=None)
+        if cause is None or not totals[cause]:
+            return ""
+        of_it = [item for item in self.held if item.cause == cause]
+        largest = max(of_it, key=lambda item: item.tokens)
+        most = "all of it" if len(of_it) == 1 else f"{largest.tokens} of it"
+        whose = "" if largest.id == cause else f", {most} {largest.id}"
+        held = f" Most is held as {cause} ({totals[cause]}{whose})"
+        way = self._way_out(cause)
+        return f"{held}: {way}." if way else f"{held}."
 
-def _ways_out(causes: Collection[str]) -> str:
-    """What else would make room, for the causes there are."""
-    ways = {
-        "pinned": "unpin something",
-        "pending": "answer a pending call (or say with pending=() that nobody waits)",
-        "system": "shorten the system text",
-        "tools": "send fewer tools",
-        "not_offered": "choose a strategy that offers more",
-    }
-    return "".join(f", or {way}" for cause, way in ways.items() if cause in causes)
+    def _others(self, totals: Mapping[str, int]) -> str:
+        """What frees what other causes hold, those that hold most first."""
+        causes = sorted(totals, key=totals.__getitem__, reverse=True)[1:]
+        ways = (self._way_out(c) for c in causes if c not in _BY_SIZE and totals[c])
+        return "".join(f", or {way}" for way in ways if way)
+
+    def _way_out(self, cause: str) -> str | None:
+        if self.limit != "tokens" and cause in _BY_SIZE:
+            return None
+        return _WAYS_OUT.get(cause)
+
+
+_WAYS_OUT: Final = {
+    "pinned": 'unpin something, or pin less with pin_scope="step"',
+    "pending": "answer a pending call, or say with pending=() that nobody waits",
+    "question": "shorten the question",
+    "newest": "shorten the newest step's tool results",
+    "unread": "shorten the tool results that the model has not read",
+    "system": "shorten the system text, or let it go with drop_system=True",
+    "memory": "let the provider compact again, or leave its memory out",
+    "stateful": "answer without what the provider keeps under an id",
+    "tools": "send fewer tools",
+    "signature": "switch thinking off for this request",
+    "profile": "free what it stands beside: a pin, a pending call, system text",
+    "not_offered": "choose a strategy that offers more",
+}
+"""What frees what a cause holds."""
+
+_BY_SIZE: Final = frozenset({"question", "newest", "unread", "tools", "signature"})
+"""Causes that something smaller would free: no help where messages are counted."""
 
 
 @attrs.frozen

@@ -58,6 +58,8 @@ class Policy:
     call_after_assistant_ok: bool = True
     """A message with calls may follow an assistant message (Gemini: it may not)."""
     system_places: SystemPlaces = "anywhere"
+    system_joins_rounds: bool = False
+    """System text right behind a tool round's results belongs to that step (AN-03)."""
 
     binds_thinking: bool = False
     """Kept thinking is only valid behind an unchanged prefix (AE-03)."""
@@ -129,6 +131,18 @@ class Policy:
         return not self.user_after_tool_ok
 
     @cached_property
+    def results_lead(self) -> bool:
+        """Whether nothing may stand before results in the user's turn (AN-12).
+
+        Where entries are joined, joining sees to it.
+        """
+        return (
+            self.results == "after-run"
+            and not self.joins_results
+            and not self.alternates
+        )
+
+    @cached_property
     def system_between(self) -> bool:
         """Whether system text in the list keeps the messages beside it.
 
@@ -180,6 +194,14 @@ NO_DEMANDS = Policy()
 """Of a provider that wants whole steps and nothing else."""
 
 
+def keeps_closers(grouping: Grouping, policy: Policy) -> bool:
+    """Whether a turn's last message goes last of it, in this history.
+
+    System text that is part of a round stands before the model's words, or at the end.
+    """
+    return policy.closer_stays or (policy.system_between and bool(grouping.lines))
+
+
 def core_of(grouping: Grouping, turn: int, policy: Policy) -> tuple[int, ...]:
     """The steps of a turn that go last of it, and together.
 
@@ -189,7 +211,7 @@ def core_of(grouping: Grouping, turn: int, policy: Policy) -> tuple[int, ...]:
     core: list[int] = []
     if policy.opener_stays:
         core += _first_said(grouping, steps)
-    if policy.closer_stays and turn + 1 < grouping.turns:
+    if turn + 1 < grouping.turns and keeps_closers(grouping, policy):
         core += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
     return tuple(sorted({*core}))
 

@@ -177,15 +177,22 @@ def test_the_round_in_progress_keeps_its_reasoning_whole() -> None:
     window = turnkeep.fit(request, share(request, 75))
     assert thoughts(window) == ["sign 2", "sign 3"]
 
-    # When it is not, all of the round's reasoning goes.
+    # The older of its loop may go whole, as the reasoning of the newest stays.
     tight = turnkeep.fit(request, share(request, 35))
+    assert thoughts(tight) == ["sign 3"]
+    assert check_request(tight, format="anthropic", original=request) == []
+    tight = turnkeep.fit(body(WHOLE, ROUND, "enabled"), share(request, 35))
+    assert thoughts(tight) == ["sign 3"]
+
+    # When that is not enough, the newest round's reasoning goes as well.
+    tight = turnkeep.fit(request, share(request, 20))
     assert thoughts(tight) == []
     assert check_request(tight, format="anthropic", original=request) == []
 
     # With thinking enabled that is no way out.
     with pytest.raises(BudgetExceededError) as caught:
-        turnkeep.fit(body(WHOLE, ROUND, "enabled"), share(request, 35))
-    assert "signature" in {held.cause for held in caught.value.held}
+        turnkeep.fit(body(WHOLE, ROUND, "enabled"), share(request, 20))
+    assert {"newest", "signature"} & {held.cause for held in caught.value.held}
 
 
 def test_over_budget_by_choice_still_keeps_the_round_whole() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -9,9 +10,11 @@ import attrs
 from turnkeep.api._arguments import Messages, TokenCounter, with_hints
 from turnkeep.api._job import rule_counter
 from turnkeep.formats import decode_entries, open_messages
-from turnkeep.model import as_sent
+from turnkeep.model import Message, as_sent
 from turnkeep.tokens import RequestCounter
+from turnkeep.tokens._old_thinking import without_thinking
 from turnkeep.tokens._tools import read_tools
+from turnkeep.turns import ASSISTANT, USER, entry_of
 
 _PARTS = ("system", "tools", "messages", "overhead")
 _WITHIN = ("reasoning", "images")
@@ -113,6 +116,8 @@ def count(
     spent = {"system": 0, "messages": 0, "reasoning": 0, "images": 0}
     parts = list(fmt.decode_system(system)) if system else []
     parts.extend(decode_entries(envelope, fmt))
+    if getattr(counter, "leaves_out_thinking", False):
+        parts = _without_old_thinking(parts)
     for message in parts:
         cost = counter.parts(as_sent(message))
         spent["system" if message.role == "system" else "messages"] += cost.total
@@ -131,6 +136,19 @@ def count(
         definitions=_definitions(tools, counter) if tools else (),
         **spent,
     )
+
+
+def _without_old_thinking(parts: Sequence[Message]) -> list[Message]:
+    """*parts* without what was thought before the newest question."""
+    entries = list(map(entry_of, parts))
+    asked = next((n for n in reversed(range(len(parts))) if entries[n].kind == USER), 0)
+    found = [
+        without_thinking(message)
+        if nth < asked and entries[nth].kind == ASSISTANT
+        else message
+        for nth, message in enumerate(parts)
+    ]
+    return [message for message in found if message is not None]
 
 
 def _definitions(tools: Any, counter: RequestCounter) -> tuple[ToolTokens, ...]:

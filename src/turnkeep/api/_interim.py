@@ -100,6 +100,7 @@ class InterimCounter:
     def __init__(self, counter: Counter) -> None:
         """As *counter* does."""
         self.by_entry = counter.by_entry
+        self.leaves_out_thinking = counter.leaves_out_thinking
         # What others count of the same entries is not this.
         self.salt: int | None = None
         self._counter = counter

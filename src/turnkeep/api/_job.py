@@ -146,7 +146,13 @@ class Job:
         reader = self.format
         if is_given(interim):
             reader, counter = InterimFormat(reader, interim), InterimCounter(counter)
-        self.source = ListSource(self.envelope, reader, counter, lasting=lasting)
+        self.source = ListSource(
+            self.envelope,
+            reader,
+            counter,
+            lasting=lasting,
+            lines_join=policy.system_joins_rounds,
+        )
         self._refuse_unknown(names_in(interim))
         if on_invalid == "raise":
             self._refuse_invalid(placement)

@@ -11,14 +11,16 @@ from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format
 from turnkeep.formats._neighbours import content_key_of, joiner_of, rejoin
 from turnkeep.formats._objects import Objects
-from turnkeep.formats._outline import Outline, own_id
+from turnkeep.formats._outline import Outline, own_id, stands_in_front
 from turnkeep.formats._parted import part_late, part_message
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
+from turnkeep.tokens._old_thinking import without_thinking
 from turnkeep.tokens._table import COUNTS, prints_of, salt_of
 from turnkeep.turns import (
     ANSWERS,
+    USER,
     Columns,
     Grouping,
     entry_of,
@@ -36,6 +38,9 @@ class Counter(Protocol):
 
     by_entry: bool
     """Whether only whole entries can be counted exactly."""
+
+    leaves_out_thinking: bool
+    """Whether what was thought before the newest question counts as nothing."""
 
     salt: int | None
     """What tells its counts from those of other counters; none: they are not kept."""
@@ -58,6 +63,7 @@ class RuleCounter:
         """Count with *counter* what was read from format *fmt*."""
         self._counter = counter
         self._format = fmt
+        self.leaves_out_thinking = getattr(counter, "leaves_out_thinking", False)
         self.salt = salt_of(counter, fmt.name)
 
     def entry(self, entry: Any, message: Message) -> int:
@@ -79,6 +85,7 @@ class CallerCounter:
     """Counts with a callable from one message in the caller's shape to its tokens."""
 
     by_entry = True
+    leaves_out_thinking = False
 
     def __init__(self, count: Callable[[Any], Any], fmt: Format) -> None:
         """Count with *count*, which takes entries of *fmt*."""
@@ -116,6 +123,7 @@ class ListSource:
         counter: Counter,
         *,
         lasting: bool = True,
+        lines_join: bool = False,
     ) -> None:
         """Read the entries of *envelope*: who speaks, which calls, which results.
 
@@ -128,6 +136,8 @@ class ListSource:
                 Counts them.
             lasting:
                 Whether this may be asked when the caller has changed his list.
+            lines_join:
+                See `Grouping`.
 
         Raises:
             FormatError: An entry is not what *fmt* demands.
@@ -136,6 +146,7 @@ class ListSource:
         self.envelope = envelope
         self.format = fmt
         self._counter = counter
+        self._lines_join = lines_join
         self._entries = list(envelope.entries) if lasting else envelope.entries
         self._shown: Sequence[Any] = self._entries
         if envelope.objects is not None:
@@ -144,6 +155,7 @@ class ListSource:
         self._wire: Sequence[int] = ()
         """The entry of each message."""
         self._reasoning: Sequence[int] = ()
+        self._in_front: Sequence[int] = ()
         self._counts: dict[int, int] = {}
         self._every: Sequence[int] = ()
         """All of them, where all were known."""
@@ -162,21 +174,30 @@ class ListSource:
                 self.grouping = self._group_one_by_one()
             else:
                 self.grouping = self._group(outline, outline.columns)
+        self._left_out = self._find_left_out()
+
+    def _find_left_out(self) -> dict[int, int]:
+        """The messages whose thinking the provider leaves out; none is counted yet."""
+        if not self._counter.leaves_out_thinking or not self._reasoning:
+            return {}
+        asked = self.grouping.kinds.rfind(USER)
+        return {index: -1 for index in self._reasoning if index < asked}
 
     def _take(self, outline: Outline) -> None:
         self._messages = outline.messages
         self._wire = outline.wire
         self._reasoning = outline.reasoning
+        self._in_front = outline.in_front
 
     def _group(self, outline: Outline, columns: Columns) -> Grouping:
         """Group all at once, late results apart from those of the last calls."""
         late: dict[int, list[int]] = {}
-        grouping = group_columns(columns, late)
+        grouping = group_columns(columns, late, lines_join=self._lines_join)
         if not late:
             return grouping
         outline, columns = part_late(outline, columns, late, self.message)
         self._take(outline)
-        return group_columns(columns)
+        return group_columns(columns, lines_join=self._lines_join)
 
     def _take_ids(self, places: Sequence[int], found: Sequence[Any]) -> dict[str, int]:
         """The entries at *places* that have an id of their own, by it."""
@@ -195,7 +216,7 @@ class ListSource:
 
     def _group_one_by_one(self) -> Grouping:
         """Group messages that are all decoded, late results apart as well."""
-        grouping = Grouping()
+        grouping = Grouping(lines_join=self._lines_join)
         entries, messages = self._wire, self._messages
         made: dict[int, Message] = {}
         wire: list[int] = []
@@ -216,11 +237,30 @@ class ListSource:
         self._messages = made
         if len(wire) > len(entries):
             self._wire = wire
+            self._in_front = [i for i, m in made.items() if stands_in_front(m)]
             self._reasoning = reasoning_in(grouping.kinds, made.__getitem__)
         return grouping
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
+        if index in self._left_out:
+            return self._count_lean(index)
+        return self._count_whole(index)
+
+    def _count_lean(self, index: int) -> int:
+        """Tokens of a message of which the provider leaves its thinking out."""
+        known = self._left_out[index]
+        if known < 0:
+            message = self.message(index)
+            left = without_thinking(message)
+            if left is message:
+                known = self._count_whole(index)
+            else:
+                known = 0 if left is None else self.cost(left)
+            self._left_out[index] = known
+        return known
+
+    def _count_whole(self, index: int) -> int:
         if self._every:
             return self._every[index]
         known = self._counts.get(index)
@@ -228,7 +268,7 @@ class ListSource:
             if index not in self._looked_up:
                 start = index - index % _STRETCH
                 self._look_up(range(start, min(start + _STRETCH, len(self._wire))))
-                return self.count(index)
+                return self._count_whole(index)
             known = self._counts[index] = self._count(index)
             if (key := self._prints.get(index)) is not None:
                 COUNTS.put(key, known)
@@ -238,8 +278,10 @@ class ListSource:
         """Tokens of every message; each is counted if it has not been."""
         every = range(len(self._wire))
         found = self._look_up(every)
-        if found is not None:
+        if found is not None and not self._left_out:
             return found
+        if self._left_out:
+            return list(map(self.count, every))
         known = self._counts
         return [known[i] if i in known else self.count(i) for i in every]
 
@@ -330,6 +372,14 @@ class ListSource:
         """See `Source.reasoning`."""
         return self._reasoning
 
+    def leaves_out(self, index: int) -> bool:
+        """See `Source.leaves_out`."""
+        return index in self._left_out
+
+    def in_front(self) -> Sequence[int]:
+        """See `Source.in_front`."""
+        return self._in_front
+
     def id(self, index: int) -> str:
         """See `Source.id`."""
         nth = self._wire[index]
@@ -388,6 +438,7 @@ class ListSource:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what `__getstate__` gave."""
+        self._left_out, self._every = {}, ()
         self._entries = state["entries"]
         self.envelope = Envelope(
             self._entries, path=state["path"], session=state["session"]

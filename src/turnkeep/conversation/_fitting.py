@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from threading import RLock
 from typing import Any, Final
@@ -19,7 +18,7 @@ from turnkeep.engine._quick import (
     cut_of,
     went_on,
 )
-from turnkeep.engine._reasoning import open_round
+from turnkeep.engine._reasoning import sealed_in
 from turnkeep.errors import BudgetExceededError, Held
 from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
@@ -166,6 +165,8 @@ class Fitter:
 
     def fit(self, budget: Budget, ask: Ask) -> Source:
         """Plan the next window. An error leaves the remembered cut alone."""
+        if self.ledger.join_lines(self.policy(ask)[0].system_joins_rounds):
+            self.forget()
         budget = self.learner.within(budget)
         limits, counter = self._limits, self.ledger.counter
         asked, counted = self._limited
@@ -486,9 +487,4 @@ class Fitter:
             return ()
         if demands.binds_thinking or demands.may_bind_thinking:
             return None
-        now = open_round(ledger.grouping, ledger.gone)
-        if not now:
-            return ()
-        step_of, thoughts = ledger.grouping.step_of, ledger.thoughts
-        start = bisect_left(thoughts, ledger.grouping.first[now.start])
-        return [step_of[i] for i in thoughts[start:] if step_of[i] in now]
+        return sealed_in(ledger.grouping, ledger.gone, ledger.thoughts)

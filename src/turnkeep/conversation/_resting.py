@@ -118,4 +118,6 @@ def rest_of(
 
 
 def _changed(ledger: Ledger, sums: Sums) -> tuple[int, int, tuple[int, int]]:
-    return sums.frame, len(ledger.grouping.displaced), ledger.misfits
+    grouping = ledger.grouping
+    moved = grouping.displaced if sums.setting.per_message else grouping.displaced_run
+    return sums.frame, len(moved), ledger.misfits

@@ -10,6 +10,7 @@ from turnkeep.engine import Memory
 from turnkeep.errors import FormatError
 from turnkeep.model import Message, paused_gc, thaw
 from turnkeep.plans import Inserted
+from turnkeep.profiles import get_profile
 from turnkeep.serial import load_document, load_messages, structure
 from turnkeep.stores import CallRecord, Snapshot
 from turnkeep.turns import Grouping
@@ -180,6 +181,8 @@ def _memory(chat: Core, cut: SavedCut, border: int | None = None) -> Memory:
     before it was kept, and messages that are not there were dropped.
     """
     ledger = chat._ledger
+    profile = get_profile(chat.format, chat.model, chat.profile)
+    ledger.join_lines(profile.policy.system_joins_rounds)
     grouping = ledger.grouping
 
     def at(message_id: str, path: str) -> int | None:

@@ -71,7 +71,7 @@ class Draft:
                 continue  # lost before planning began; cut for that window alone
             if index not in pins and index not in history.gone:
                 self.replaced[index] = (content, cause)
-                cost = history.source.cost(content)
+                cost = history.cost_at(index, content)
                 self._changes[index] = cost - history.message_tokens(index)
         self.inserted = list(memory.inserted)
         self.tokens = sum(item.tokens for item in self.inserted)
@@ -209,7 +209,7 @@ class Draft:
     def would_free(self, index: int, content: Message) -> int:
         """Tokens that sending *content* instead would free, as the message is now."""
         history = self.history
-        change = history.source.cost(content) - history.message_tokens(index)
+        change = history.cost_at(index, content) - history.message_tokens(index)
         return self._changes.get(index, 0) - change
 
     def edited(self, index: int) -> Message | None:

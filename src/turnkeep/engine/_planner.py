@@ -5,7 +5,14 @@ from typing import Final
 
 from turnkeep.budgets import Budget
 from turnkeep.engine._order import joined_in, place, runs_of
-from turnkeep.engine._reasoning import Last, frame_of, open_round, thoughts
+from turnkeep.engine._reasoning import (
+    Last,
+    first_change,
+    frame_of,
+    rounds_in_progress,
+    sealed_in,
+    thoughts,
+)
 from turnkeep.errors import BudgetExceededError
 from turnkeep.index import History
 from turnkeep.plans import Cause, Plan
@@ -87,20 +94,22 @@ class Planner:
     ) -> tuple[Draft, bool]:
         """Nobody knows whether a change makes reasoning invalid: the old goes with it.
 
-        What the round in progress holds is wanted back by those that do not bind it.
+        What the round in progress holds is wanted back by those that do not bind it,
+        and what its loop does where thinking is enabled.
         """
         history = self.case.history
-        now = open_round(history.grouping, history.gone)
+        rounds = rounds_in_progress(history.grouping, history.gone)
+        if not self.case.demands.thinking_required:
+            rounds = rounds[-1:]
         step_of = history.grouping.step_of
-        old = [index for index in found if step_of[index] not in now]
         due, changed = self._is_due(memory)
-        if not old or not (due or changed):
+        old = [i for i in found if i > changed and step_of[i] not in rounds]
+        if not old:
             return self._decide_whole(memory, found)
         history.strip(old)
         if due:
             self.case.trigger = min(self.case.trigger, self.case.target)
-        recent = [index for index in found if step_of[index] in now]
-        draft, pruned = self._decide_whole(memory, recent)
+        draft, pruned = self._decide_whole(memory, thoughts(history))
         draft.warnings.append(
             f"the reasoning of {len(old)} messages is left out: the model may bind it "
             "to an unchanged history"
@@ -110,17 +119,18 @@ class Planner:
     def _decide_bound(
         self, memory: Memory | None, found: list[int]
     ) -> tuple[Draft, bool]:
-        """Any change makes all reasoning behind it invalid, so all of it goes first.
+        """Any change makes all reasoning behind it invalid, so all of that goes first.
 
         Counted without it, so that no more goes than has to. Where the round in
         progress must keep its own, nothing before that can change.
         """
         history, step_of = self.case.history, self.case.history.grouping.step_of
         due, changed = self._is_due(memory)
-        if not due and not changed:
+        lost = [index for index in found if index > changed]
+        if not due and not lost:
             return self._decide(memory)
-        now = open_round(history.grouping, history.gone)
-        needed = [i for i in found if step_of[i] in now]
+        rounds = rounds_in_progress(history.grouping, history.gone)
+        needed = [i for i in found if step_of[i] in rounds]
         if self.case.demands.thinking_required and needed:
             history.seal(range(step_of[needed[-1]] + 1))
             draft, pruned = self._decide(memory)
@@ -129,23 +139,26 @@ class Planner:
                 "is enabled: its reasoning is signed together with all of it"
             )
             return draft, pruned
-        history.strip(found)
+        history.strip(lost)
         if due:
             self.case.trigger = min(self.case.trigger, self.case.target)
         draft, pruned = self._decide(memory)
         draft.warnings.append(
-            f"the reasoning of {len(found)} messages is left out: it is only valid "
+            f"the reasoning of {len(lost)} messages is left out: it is only valid "
             "behind an unchanged history"
         )
         return draft, pruned or due
 
-    def _is_due(self, memory: Memory | None) -> tuple[bool, bool]:
-        """Whether something has to go, and whether something changes all the same."""
+    def _is_due(self, memory: Memory | None) -> tuple[bool, int]:
+        """Whether something has to go, and behind which message all is changed.
+
+        The number of messages where nothing is.
+        """
         history = self.case.history
         draft = Draft(history)
         frame = frame_of(history)
         if memory is None:
-            changed = any(frame)
+            changed = first_change(history.grouping, None, frame)
             draft.tokens = 0
             # From the newest end, and no further than it takes: those are counted for
             # the window anyway.
@@ -156,38 +169,45 @@ class Planner:
         else:
             draft.resume(memory)
             now = bytes(draft.dropped or b"")
-            changed = now[: len(memory.dropped)] != memory.dropped
-            changed = changed or memory.frame not in (None, frame)
+            before = memory.frame or frame
+            changed = first_change(history.grouping, before, frame)
+            if now[: len(memory.dropped)] != memory.dropped:
+                changed = -1
         due = draft.tokens > self.case.trigger or not self.case.within_limits(draft)
-        return due, changed
+        return due, -1 if due else changed
 
     def _decide_whole(
         self, memory: Memory | None, found: list[int]
     ) -> tuple[Draft, bool]:
         """The round in progress keeps its reasoning whole, or, if need be, none."""
         history, step_of = self.case.history, self.case.history.grouping.step_of
-        now = open_round(history.grouping, history.gone)
-        needed = [i for i in found if step_of[i] in now]
-        history.seal(step_of[i] for i in needed)
-        if self.case.demands.thinking_required or not needed:
+        rounds = rounds_in_progress(history.grouping, history.gone)
+        sealed = sealed_in(history.grouping, history.gone, found)
+        history.seal(sealed)
+        if self.case.demands.thinking_required or not sealed:
             return self._decide(memory)
-        # Reasoning goes before results are cut for the limit's sake.
+        # Reasoning goes before results are cut for the limit's sake, and nobody may
+        # have asked for more than the newest round's.
         to_the_bone, self.case.to_the_bone = self.case.to_the_bone, False
         try:
-            draft, pruned = self._decide(memory)
-        except BudgetExceededError:
-            pass
-        else:
-            if draft.tokens <= self.case.available:
-                return draft, pruned
+            for steps in [sealed, sealed[-1:]] if len(sealed) > 1 else [sealed]:
+                history.seal(steps)
+                try:
+                    draft, pruned = self._decide(memory)
+                except BudgetExceededError:
+                    self.case.last = Last(history)
+                else:
+                    if draft.tokens <= self.case.available:
+                        return draft, pruned
         finally:
             self.case.to_the_bone = to_the_bone
+        lost = [index for index in found if step_of[index] in rounds]
         history.seal(())
-        history.strip(needed)
+        history.strip(lost)
         self.case.last = Last(history)
         draft, pruned = self._decide(memory)
         draft.warnings.append(
-            f"the reasoning of {len(needed)} messages of the tool round in progress is "
+            f"the reasoning of {len(lost)} messages of the tool round in progress is "
             "left out: it must stay whole or go, and there is no room for it"
         )
         return draft, True
@@ -245,7 +265,7 @@ class Planner:
         }
         for index, message in history.mended.items():
             why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
-            edits.setdefault(index, (message, why, history.source.cost(message)))
+            edits.setdefault(index, (message, why, history.cost_at(index, message)))
         if history.gone or history.mended:
             early = history.early
             bad = [p for p in history.grouping.problems if p.message not in early]

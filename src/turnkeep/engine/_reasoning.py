@@ -7,13 +7,14 @@ what a change would cost, before it plans.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import HIDDEN, OURS, RESULT, SYSTEM, Grouping
+from turnkeep.turns import ASSISTANT, HIDDEN, OURS, SYSTEM, Grouping
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -26,25 +27,55 @@ def thoughts(history: History) -> list[int]:
     return [index for index in history.source.reasoning() if index not in stripped]
 
 
-def open_round(grouping: Grouping, gone: Collection[int]) -> range:
-    """The steps of the tool round in progress: the model has yet to read its results.
+def rounds_in_progress(grouping: Grouping, gone: Collection[int]) -> range:
+    """The steps of the tool loop whose newest round is in progress; the last is it.
 
-    Everything behind the question, where the list ends on a result; else nothing.
+    From the one behind the turn's question on; nothing where no round is.
     """
-    kinds, last = grouping.kinds, len(grouping) - 1
-    while last >= 0 and (kinds[last] == HIDDEN or last in gone):
-        last -= 1
-    if last < 0 or kinds[last] != RESULT:
+    now = grouping.round_in_progress(gone)
+    if now is None:
         return range(0)
-    steps = grouping.steps_of(grouping.turns - 1)
-    asked = grouping.question_of(grouping.turns - 1)
-    return steps if asked is None else range(asked + 1, steps.stop)
+    turn = grouping.turn_of(now)
+    asked = grouping.question_of(turn)
+    start = grouping.steps_of(turn).start if asked is None else asked + 1
+    return range(start, now + 1)
+
+
+def sealed_in(
+    grouping: Grouping, gone: Collection[int], found: Sequence[int]
+) -> list[int]:
+    """The steps that keep their reasoning as it is, in order: the last is the round.
+
+    Where a round of the loop has none of its own, the loop's first step stays too: what
+    is left of a loop has to open with reasoning, as the loop did. Costs the loop.
+
+    Args:
+        grouping:
+            The history's.
+        gone:
+            Messages that no window holds.
+        found:
+            The messages that hold reasoning, in order.
+    """
+    rounds = rounds_in_progress(grouping, gone)
+    if not rounds:
+        return []
+    step_of, kinds, first = grouping.step_of, grouping.kinds, grouping.first
+    start = bisect_left(found, first[rounds.start])
+    thinking = {step_of[index] for index in found[start:] if step_of[index] in rounds}
+    if not thinking:
+        return []
+    said = [s for s in rounds if kinds[first[s]] == ASSISTANT]
+    if said[0] in thinking and len(thinking) < len(said):
+        return sorted({said[0], rounds[-1]})
+    return [rounds[-1]]
 
 
 def frame_of(history: History) -> Frame:
     """What any window of *history* changes beside its drops. Costs their number."""
     grouping = history.grouping
-    moved = grouping.displaced
+    per_message = history.rules.per_message
+    moved = grouping.displaced if per_message else grouping.displaced_run
     added = {
         item.after for s in history.with_additions() for item in history.additions(s)
     }
@@ -54,6 +85,24 @@ def frame_of(history: History) -> Frame:
         tuple(sorted(moved)) if history.rules.repair else (),
         tuple(sorted(mended)),
     )
+
+
+def first_change(grouping: Grouping, before: Frame | None, now: Frame) -> int:
+    """The message behind which all stands behind a change: their number for none.
+
+    Args:
+        grouping:
+            The history's.
+        before:
+            What an earlier window had changed; none: it is the first.
+        now:
+            What this one changes.
+    """
+    added, moved, mended = (
+        {*new} ^ {*old} for new, old in zip(now, before or ((), (), ()), strict=True)
+    )
+    places = {*added, *mended, *(grouping.displaced.get(i, i) for i in moved)}
+    return min(places, default=len(grouping))
 
 
 def keeps_reasoning(old: Message, new: Message) -> bool:

@@ -61,14 +61,17 @@ class BlockReader(OutlineReader):
     def add_blocks(self, entry: dict[str, Any], content: Sequence[Any]) -> None:
         """Note an entry of the user's with several blocks, and its id."""
         ids: list[Any] = []
-        words = False
+        words = late = False
         for block in content:
             said, link = self.look(block, by_model=False)
             if said is Says.RESULT:
+                late = late or words
                 ids.append(link)
             elif said is Says.WORDS:
                 words = True
         self.add_results(_few(ids), entry.get("id"), words=words)
+        if late:
+            self.in_front.append(len(self.codes) - 1)
 
 
 def _few(ids: list[Any]) -> list[LinkId]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from turnkeep.model import (
     Block,
     Message,
+    Opaque,
     Role,
     Text,
     ToolResult,
@@ -81,7 +82,8 @@ class BlockFormat(ABC):
                 fields["id"] = extra["id"]
         if any(type(block) is ToolResult for block in blocks):
             layout = Layout(self.name, codes="".join(codes), flag=flag)
-            return split_results(blocks, codes, layout, fields)
+            theirs = self.is_theirs
+            return split_results(blocks, codes, layout, fields, is_theirs=theirs)
         said = trusted_message(
             self.roles[role],
             tuple(blocks),
@@ -90,6 +92,11 @@ class BlockFormat(ABC):
             **fields,
         )
         return (said,)
+
+    def is_theirs(self, block: Opaque) -> bool:
+        """Whether a block beside results that we do not know is the user's own."""
+        del block
+        return False
 
     def read_blocks(
         self, content: Any, path: str, role: str

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from turnkeep.model import Message
+from turnkeep.model._layout import Layout
 from turnkeep.turns import (
     ASSISTANT,
     CALL,
@@ -65,6 +66,9 @@ class Outline:
     reasoning: Sequence[int]
     """The assistant's messages that hold reasoning, in order."""
 
+    in_front: Sequence[int]
+    """The user's messages before or between the results of their entry, in order."""
+
     id_at: Sequence[int]
     """The entries that may have an id of their own, in order."""
 
@@ -80,6 +84,12 @@ def own_id(entry: Any) -> Any:
     if isinstance(entry, Mapping):
         return entry.get("id")
     return getattr(entry, "id", None)
+
+
+def stands_in_front(message: Message) -> bool:
+    """Whether it stands before or between the results whose entry it shares."""
+    layout = message.layout
+    return layout is not None and "+" in layout and Layout.read(layout).between
 
 
 def outline_decoded(entries: Sequence[Any], decode: Decode, path: str) -> Outline:
@@ -99,6 +109,7 @@ def outline_decoded(entries: Sequence[Any], decode: Decode, path: str) -> Outlin
         None,
         every if wire == list(every) else wire,
         [index for index, message in messages.items() if thinks(message)],
+        [index for index, message in messages.items() if stands_in_front(message)],
         every,
         list(map(own_id, entries)),
         messages,
@@ -121,6 +132,7 @@ class OutlineReader(ABC):
         self.call_ids: list[LinkId] = []
         self.result_ids: list[LinkId] = []
         self.reasoning: list[int] = []
+        self.in_front: list[int] = []
         self.id_at: list[int] = []
         self.ids: list[Any] = []
         self.more: list[int] = []
@@ -164,6 +176,7 @@ class OutlineReader(ABC):
             ),
             wire,
             self.reasoning,
+            self.in_front,
             self.id_at,
             self.ids,
             self._messages,
@@ -238,6 +251,8 @@ class OutlineReader(ABC):
                 self._summaries.append(index)
             if thinks(part):
                 self.reasoning.append(index)
+            if stands_in_front(part):
+                self.in_front.append(index)
 
 
 def _keys_of(

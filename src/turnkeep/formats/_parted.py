@@ -106,9 +106,15 @@ def part_late(
         list(map(now, columns.summaries)),
     )
     reasoning = list(map(now, outline.reasoning))
+    in_front = list(map(now, outline.in_front))
     return (
         attrs.evolve(
-            outline, columns=made, wire=wire, reasoning=reasoning, messages=messages
+            outline,
+            columns=made,
+            wire=wire,
+            reasoning=reasoning,
+            in_front=in_front,
+            messages=messages,
         ),
         made,
     )

@@ -8,6 +8,7 @@ from typing import Any
 from turnkeep.formats import get_format
 from turnkeep.formats._copies import unshared
 from turnkeep.formats._neighbours import join_all, joiner_of
+from turnkeep.formats._outline import stands_in_front
 from turnkeep.model import Message, Role
 from turnkeep.policy import Policy
 
@@ -34,7 +35,14 @@ def request_of(
 
 
 def order(messages: Sequence[Message], demands: Policy) -> Sequence[Message]:
-    """*messages* with the system text in front that may not stand where it is."""
+    """*messages* with the system text in front that may not stand where it is.
+
+    The user's words before results stand behind them where that is demanded.
+    """
+    if demands.results_lead and any(map(stands_in_front, messages)):
+        messages = [
+            m.evolve(layout=None) if stands_in_front(m) else m for m in messages
+        ]
     if not demands.system_first and not demands.system_between:
         return messages
     lead = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnkeep.model import (
@@ -23,12 +23,13 @@ def split_results(
     codes: Sequence[str],
     layout: Layout,
     fields: dict[str, Any],
+    *,
+    is_theirs: Callable[[Opaque], bool] | None = None,
 ) -> tuple[Message, ...]:
     """The messages of a user entry with tool results: the results, then the rest.
 
     The results belong to the steps of their calls, the rest opens a turn. Blocks that
-    we do not know (cache points among them) stay with what they follow, so that alone
-    they open no turn.
+    say nothing (cache points) stay with what they follow, so that alone they open none.
 
     Args:
         blocks:
@@ -39,6 +40,8 @@ def split_results(
             The layout of the entry as a whole.
         fields:
             Further fields of both messages. Of an id the second gets `/text` behind it.
+        is_theirs:
+            Whether a block that we do not know is the user's own; none: it never is.
     """
     if len(blocks) == 1:
         # The common case: one call, one result.
@@ -51,7 +54,7 @@ def split_results(
     for nth, block in enumerate(blocks):
         if isinstance(block, ToolResult):
             group = ours
-        elif not isinstance(block, Opaque):
+        elif not isinstance(block, Opaque) or (is_theirs and is_theirs(block)):
             group = theirs
         group.append(nth)
 

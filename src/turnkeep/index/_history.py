@@ -10,6 +10,7 @@ import attrs
 from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
 from turnkeep.policy import NO_DEMANDS, Policy
+from turnkeep.tokens._old_thinking import without_thinking
 from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall, early_answers
 
 from ._additions import (
@@ -45,6 +46,17 @@ class Source(Protocol):
 
     def reasoning(self) -> Sequence[int]:
         """The assistant's messages that hold reasoning, in order."""
+        ...
+
+    def leaves_out(self, index: int) -> bool:
+        """Whether the provider leaves a message's reasoning out: it counts nothing."""
+        ...
+
+    def in_front(self) -> Sequence[int]:
+        """The user's messages before or between the results of their entry.
+
+        Nothing where whoever encodes them puts the results in front anyway.
+        """
         ...
 
     def id(self, index: int) -> str:
@@ -98,7 +110,7 @@ class History:
         self.gone: dict[int, str] = {}
         """Messages that no window holds, and why."""
         self.mended: dict[int, Message] = {}
-        """Messages that lose one of several results."""
+        """Messages that lose one of several results, or stood before results."""
         self.stripped: set[int] = set()
         """Messages that lose their reasoning: a change before them makes it invalid."""
         self.sealed: set[int] = set()
@@ -117,6 +129,11 @@ class History:
         self.open_calls: list[OpenCall] = [
             call for call in grouping.open_calls if call not in answered
         ]
+        if rules.repair and rules.demands.results_lead:
+            for index in source.in_front():
+                if index not in self.gone:
+                    message = self.mended.get(index) or source.message(index)
+                    self.mended[index] = message.evolve(layout=None)
         if rules.stand_ins:
             for call in self.open_calls:
                 if grouping.needs_stand_in(call, per_message=rules.per_message):
@@ -260,7 +277,16 @@ class History:
         if not self.is_visible(index):
             return 0
         mended = self.mended.get(index)
-        return self.source.count(index) if mended is None else self.source.cost(mended)
+        if mended is None:
+            return self.source.count(index)
+        return self.cost_at(index, mended)
+
+    def cost_at(self, index: int, message: Message) -> int:
+        """Tokens of what is sent in place of a message of the history."""
+        if self.source.leaves_out(index):
+            left = without_thinking(message)
+            return 0 if left is None else self.source.cost(left)
+        return self.source.cost(message)
 
     def tokens(self, step: int) -> int:
         """Tokens a step has in a window, its stand-ins included; counted once."""
@@ -288,7 +314,7 @@ class History:
             total -= counts[index]
         for index, message in self.mended.items():
             if index not in hidden:
-                total += self.source.cost(message) - counts[index]
+                total += self.cost_at(index, message) - counts[index]
         return total + sum(map(self.added_tokens, self.with_additions()))
 
     @cached_property

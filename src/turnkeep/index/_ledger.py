@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -10,10 +11,14 @@ from typing import Any
 from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Image, Message, PinScope, Thinking, ToolResult, as_sent
 from turnkeep.tokens import RequestCounter
+from turnkeep.tokens._old_thinking import is_left_out, without_thinking
 from turnkeep.turns import (
     ANSWERS,
     ASSISTANT,
     HIDDEN,
+    RESULT,
+    SYSTEM,
+    USER,
     Grouping,
     OpenCall,
     entry_of,
@@ -24,6 +29,8 @@ from ._costs import Costs
 from ._replaced import Replaced
 from ._spotted import Spotted
 from ._sums import Setting, Sums
+
+_LINE_BEHIND = bytes([RESULT, SYSTEM])
 
 # All of a message that its tokens depend on.
 _counted = attrgetter("role", "content", "kind", "extra", "layout", "token_count")
@@ -43,6 +50,10 @@ def shows(message: Message) -> bool:
         or (type(block) is ToolResult and Image in map(type, block.content))
         for block in message.content
     )
+
+
+def _leaves_out(counter: RequestCounter) -> bool:
+    return bool(getattr(counter, "leaves_out_thinking", False))
 
 
 class Ledger:
@@ -68,10 +79,15 @@ class Ledger:
         self.replaced = Replaced()
         """The end of the chain of messages that were replaced."""
         self.costs = Costs(counter)
+        self.lines_join = False
+        self.leaves_out_thinking = _leaves_out(counter)
+        """Whether what was thought before the newest question counts as nothing."""
         self._begin()
 
     def _begin(self) -> None:
-        self.grouping = Grouping()
+        self.grouping = Grouping(lines_join=self.lines_join)
+        self.asked = -1
+        """The newest message of the user's own."""
         self.sums: Sums | None = None
         """Tokens by step and what holds them; made when somebody plans by them."""
         self.last_uncounted = -1
@@ -121,6 +137,8 @@ class Ledger:
             self._look_at_misfits(index)
         if entry.kind == HIDDEN:
             self.shown_only = True
+        elif entry.kind == USER:
+            self._ask(index)
         if known < 0:
             self.last_uncounted = index
         if self.sums is not None:
@@ -132,6 +150,29 @@ class Ledger:
             self.version += 1  # it may hold what stands before it
         self.revision += 1
         return index
+
+    def _ask(self, index: int) -> None:
+        """A message of the user's own came: what was thought before may count less."""
+        before, self.asked = self.asked, index
+        if not self.leaves_out_thinking or self.sums is None:
+            return
+        thoughts = self.thoughts
+        start, stop = bisect_left(thoughts, before + 1), bisect_left(thoughts, index)
+        for thought in thoughts[start:stop]:
+            self.asked = before
+            weight = self.weight(thought)
+            self.asked = index
+            self.sums.weigh(thought, self.weight(thought) - weight)
+        if start < stop:
+            self.version += 1
+
+    def leaves_out(self, index: int) -> bool:
+        """Whether the provider leaves a message's reasoning out: it counts nothing."""
+        return (
+            self.leaves_out_thinking
+            and index < self.asked
+            and is_left_out(self.messages[index])
+        )
 
     def _meant_for(self, message: Message) -> int:
         """The message whose call a result answers, if the result says so."""
@@ -166,7 +207,13 @@ class Ledger:
             return 0
         if self.mended and index in self.mended:
             return self.costs(self.mended[index])
+        if self.counts[index] >= 0 and self.leaves_out(index):
+            return self._lean(index)
         return max(self.counts[index], 0)
+
+    def _lean(self, index: int) -> int:
+        left = without_thinking(self.messages[index])
+        return 0 if left is None else self.costs(left)
 
     @property
     def thoughts(self) -> list[int]:
@@ -199,7 +246,8 @@ class Ledger:
         while at >= 0:
             weights[at] = 0
             at = kinds.find(HIDDEN, at + 1)
-        for index in (*self.gone, *self.mended):
+        old = self.thoughts if self.leaves_out_thinking else ()
+        for index in (*self.gone, *self.mended, *old):
             weights[index] = self.weight(index)
         return weights
 
@@ -264,10 +312,26 @@ class Ledger:
         if grouping.problems or grouping.superseded:
             self._look_at_misfits(-1)
         self.shown_only = HIDDEN in grouping.kinds
+        self.asked = grouping.kinds.rfind(USER)
         counts, last = self.counts, len(self.counts) - 1
         while last >= 0 and counts[last] >= 0:
             last -= 1
         self.last_uncounted = last
+
+    def join_lines(self, joins: bool) -> bool:
+        """Whether system text behind a tool round is part of it, from now on.
+
+        True if steps are other ones now; costs the history then.
+        """
+        if joins == self.lines_join:
+            return False
+        self.lines_join = joins
+        if self.grouping.lines or _LINE_BEHIND in self.grouping.kinds:
+            self.revision += 1
+            self.regroup()
+            return True
+        self.grouping.lines_join = joins
+        return False
 
     def load(self, messages: Sequence[Message], counts: Sequence[int] = ()) -> None:
         """Take over messages that have ids, and their counts where there are some.
@@ -297,7 +361,14 @@ class Ledger:
         """Count with *counter* from now on; what the host counted stays."""
         known = counter.name == self.counter.name
         self.counter = counter  # what it says of tools may differ all the same
+        before, self.leaves_out_thinking = (
+            self.leaves_out_thinking,
+            _leaves_out(counter),
+        )
         if known:
+            if before != self.leaves_out_thinking:
+                self.revision += 1
+                self.regroup()
             return
         self.costs = Costs(counter)
         self.counts = array("q", [-1]) * len(self.messages)
@@ -307,6 +378,7 @@ class Ledger:
     def copy(self) -> Ledger:
         """An independent copy; costs the history."""
         other = Ledger(self.counter)
+        other.join_lines(self.lines_join)
         for index, message in enumerate(self.messages):
             other.append(message, self.counts[index])
         return other
@@ -315,7 +387,7 @@ class Ledger:
 
     def count(self, index: int) -> int:
         """Tokens of a message, counted once."""
-        known = self.counts[index]
+        asked_for, known = index, self.counts[index]
         if known < 0:
             before = self.weight(index)
             known = self.counter.message(as_sent(self.messages[index]))
@@ -327,7 +399,7 @@ class Ledger:
                 while index >= 0 and counts[index] >= 0:
                     index -= 1
                 self.last_uncounted = index
-        return known
+        return self._lean(asked_for) if self.leaves_out(asked_for) else known
 
     def cost(self, message: Message) -> int:
         """Tokens of a message of ours, counted once."""
@@ -340,6 +412,10 @@ class Ledger:
     def reasoning(self) -> list[int]:
         """The assistant's messages that hold reasoning, in order."""
         return self.thoughts
+
+    def in_front(self) -> tuple[int, ...]:
+        """None: windows of a conversation are encoded results first."""
+        return ()
 
     def id(self, index: int) -> str:
         """Id of a message."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from turnkeep.model import Message, as_sent
+from turnkeep.tokens._old_thinking import is_left_out, without_thinking
 from turnkeep.turns import reasoning_in
 
 from ._ledger import Ledger
@@ -21,7 +22,7 @@ class Past:
     and leaves these alone.
     """
 
-    __slots__ = ("_counter", "_counts", "_ledger", "_messages", "_seen")
+    __slots__ = ("_asked", "_counter", "_counts", "_ledger", "_messages", "_seen")
 
     def __init__(self, ledger: Ledger) -> None:
         """As *ledger* is now."""
@@ -29,6 +30,8 @@ class Past:
         self._messages = ledger.messages
         self._counts = ledger.counts
         self._counter = ledger.counter
+        self._asked = ledger.asked if ledger.leaves_out_thinking else -1
+        """The newest question, where what was thought before it counts nothing."""
         self._seen: tuple[Replaced, dict[int, _Old]] = (ledger.replaced, _NONE)
         """How far the chain has been read, and what stood where: one value, so that
         two readers at once leave a true one."""
@@ -61,6 +64,9 @@ class Past:
 
     def count(self, index: int) -> int:
         """Tokens of a message, counted once."""
+        if self.leaves_out(index):
+            left = without_thinking(self.message(index))
+            return 0 if left is None else self._ledger.cost(left)
         tokens = self.known(index)
         if tokens >= 0:
             return tokens
@@ -69,6 +75,10 @@ class Past:
             return ledger.count(index)
         return self._counter.message(as_sent(self.message(index)))
 
+    def leaves_out(self, index: int) -> bool:
+        """Whether the provider leaves a message's reasoning out."""
+        return index < self._asked and is_left_out(self.message(index))
+
     def reasoning(self) -> list[int]:
         """The assistant's messages that hold reasoning, in order. Linear."""
         return reasoning_in(self._ledger.grouping.kinds, self.message)
@@ -76,6 +86,7 @@ class Past:
     def ledger(self, total: int) -> Ledger:
         """The first *total* messages, grouped and summed up again; costs them."""
         earlier = Ledger(self._counter)
+        earlier.join_lines(self._ledger.lines_join)
         messages = [self.message(index) for index in range(total)]
         earlier.load(messages, [self.known(index) for index in range(total)])
         return earlier
@@ -89,6 +100,10 @@ class Past:
     def cost(self, message: Message) -> int:
         """Tokens of a message of ours."""
         return self._ledger.cost(message)
+
+    def in_front(self) -> tuple[int, ...]:
+        """None: windows of a conversation are encoded results first."""
+        return ()
 
     def id(self, index: int) -> str:
         """Id of a message."""

@@ -16,8 +16,17 @@ from sortedcontainers import SortedDict, SortedSet
 
 from turnkeep.model import STAND_IN_TEXT, Message, PinScope
 from turnkeep.plans import Inserted
-from turnkeep.policy import NO_DEMANDS, Policy
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, SYSTEM, USER, Grouping, OpenCall
+from turnkeep.policy import NO_DEMANDS, Policy, keeps_closers
+from turnkeep.turns import (
+    ASSISTANT,
+    HIDDEN,
+    NOTE,
+    RESULT,
+    SYSTEM,
+    USER,
+    Grouping,
+    OpenCall,
+)
 
 from ._additions import bridge_behind, next_word, stand_in
 from ._holds import kept_with, leading_steps, leading_systems
@@ -191,6 +200,8 @@ class Sums:
             self._begin(index, step, kind)
         elif weight:
             self._shift(step, weight)
+        if kind == NOTE and len(grouping.lines) == 1 and index in grouping.lines:
+            self._renew([*self.holders])  # turns keep their last steps from now on
         if kind in (RESULT, USER):
             if grouping.ties and step in grouping.ties:
                 self._tie(step)
@@ -218,7 +229,7 @@ class Sums:
             self._leading += 1
         turn = len(turn_first) - 1
         if step and turn_first[turn] == step:
-            if self.setting.demands.closer_stays:
+            if keeps_closers(self.grouping, self.setting.demands):
                 self._renew_turn(range(turn_first[turn - 1], step))
         elif turn in self._pinned_turns:
             self._extend(("turn", turn), step)

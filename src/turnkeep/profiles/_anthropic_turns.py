@@ -127,23 +127,6 @@ def _spot(request: Request, turn: Turn) -> Spot:
     return Spot("", turn.role, results=results)
 
 
-def open_round(turns: Sequence[Turn]) -> list[Turn]:
-    """The assistant turns of the tool loop in progress, oldest first.
-
-    A loop is in progress when the list ends on results. It reaches back over user
-    turns that hold nothing but results.
-    """
-    if not turns or turns[-1].role != "user" or not turns[-1].results:
-        return []
-    found: list[Turn] = []
-    for nth in range(len(turns) - 2, -1, -2):
-        found.append(turns[nth])
-        before = turns[nth - 1] if nth else None
-        if before is None or any(b.kind != "tool_result" for b in before.blocks):
-            break
-    return found[::-1]
-
-
 def round_in_progress(turns: Sequence[Turn]) -> Turn | None:
     """The last assistant turn, if it makes calls; none otherwise.
 
@@ -155,3 +138,21 @@ def round_in_progress(turns: Sequence[Turn]) -> Turn | None:
             calls = any(block.kind == "tool_use" for block in turn.blocks)
             return turn if calls else None
     return None
+
+
+def rounds_in_progress(turns: Sequence[Turn]) -> list[Turn]:
+    """The assistant turns of the loop that the round in progress ends, oldest first.
+
+    It reaches back over user turns that hold nothing but results.
+    """
+    newest = round_in_progress(turns)
+    if newest is None:
+        return []
+    found: list[Turn] = []
+    start = next(n for n in (len(turns) - 1, len(turns) - 2) if turns[n] is newest)
+    for nth in range(start, -1, -2):
+        found.append(turns[nth])
+        before = turns[nth - 1] if nth else None
+        if before is None or any(b.kind != "tool_result" for b in before.blocks):
+            break
+    return found[::-1]

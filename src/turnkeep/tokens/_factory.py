@@ -19,6 +19,7 @@ from ._estimate import FAMILIES, ApproximateCounter
 from ._fast import FastCounter
 from ._media_rules import media_rule
 from ._models import assumed_encoding_of, encoding_of, family_of
+from ._old_thinking import leaves_out_old_thinking
 from ._rules import Rules
 from ._tiktoken import TiktokenCounter
 
@@ -107,7 +108,11 @@ def request_counter(
         text = text_counter(model) if model is not None else _default(default)
     # A model nobody knows has no rule for pictures: that of the format's own provider.
     known = default if family in (None, "generic") else family
-    return rules(text, media_rule(known or default, model), media_rule(default, None))
+    counter = rules(
+        text, media_rule(known or default, model), media_rule(default, None)
+    )
+    counter.leaves_out_thinking = leaves_out_old_thinking(model)
+    return counter
 
 
 def _rules(row: Provider | None, model: str | None) -> type[Rules]:

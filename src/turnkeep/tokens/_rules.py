@@ -124,6 +124,8 @@ class Rules:
             self.margin = max(text.margin, self.uncertainty)
         kind = "counted exactly" if text.exact else "estimated"
         self.rule = f"{self.source}; text {kind} ({text.name})"
+        self.leaves_out_thinking = False
+        """Whether what was thought before the newest question counts as nothing."""
         self._count = text.count
         self._vendor = VendorJson(media, text.count)
         self._known: dict[str, int] = {}

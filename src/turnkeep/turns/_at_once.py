@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ._calls import OpenCall, Problem
 from ._columns import KIND_OF, Columns, LinkId
-from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, Entry
+from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, SYSTEM, USER, Answer, Entry
 from ._grouping import Grouping
 from ._late import late_answers
 from ._marks import Marks
@@ -16,11 +16,16 @@ _BEGINS = bytes(kind != RESULT for kind in range(256))
 _OPENS_TURN = bytes(kind == USER for kind in range(256))
 _NO_STEP = bytes([RESULT])
 _MANY = 1_024
+_LINE = bytes([SYSTEM])
+_LINE_BEHIND = bytes([RESULT, SYSTEM])
 _TWO_ASSISTANTS = bytes([ASSISTANT, ASSISTANT])
 
 
 def group_columns(
-    columns: Columns, late: dict[int, list[int]] | None = None
+    columns: Columns,
+    late: dict[int, list[int]] | None = None,
+    *,
+    lines_join: bool = False,
 ) -> Grouping:
     """Group a whole history at once; the same as adding each of its messages.
 
@@ -33,8 +38,10 @@ def group_columns(
         late:
             Gets, by message, which of several results `late_answers` tells apart; they
             are paired before the others of their message.
+        lines_join:
+            See `Grouping`.
     """
-    return _AtOnce(columns, late)
+    return _AtOnce(columns, late, lines_join=lines_join)
 
 
 class _Stray(NamedTuple):
@@ -65,9 +72,13 @@ class _AtOnce(Grouping):
     )
 
     def __init__(
-        self, columns: Columns, late: dict[int, list[int]] | None = None
+        self,
+        columns: Columns,
+        late: dict[int, list[int]] | None = None,
+        *,
+        lines_join: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(lines_join=lines_join)
         self._columns = columns
         self._late = late
         self._asked: set[LinkId] | None = None
@@ -77,6 +88,8 @@ class _AtOnce(Grouping):
         self.kinds = bytearray(columns.codes.translate(KIND_OF))
         self.summaries = list(columns.summaries)
         strays = self._pair()
+        if lines_join:
+            self._join_lines(strays)
         heads = bytearray(self.kinds)
         at = self.kinds.find(_TWO_ASSISTANTS)
         while at >= 0:
@@ -103,6 +116,8 @@ class _AtOnce(Grouping):
         """How often the step of a message was looked for."""
         if strays or notes:
             self._seat(strays, notes)
+        for index in self.lines:
+            self.lines[index] = self.step_at(index)
         if self.kinds:
             self._set_places(strays)
 
@@ -205,6 +220,39 @@ class _AtOnce(Grouping):
             found.append(at)
             at = self.kinds.find(NOTE, at + 1)
         return found
+
+    def _join_lines(self, strays: dict[int, _Stray]) -> None:
+        """Take system messages behind rounds for parts of them; costs those."""
+        kinds = self.kinds
+        at = kinds.find(_LINE_BEHIND)
+        while at >= 0:
+            if self._ends_results(at, strays):
+                at += 1
+                while kinds[at : at + 1] == _LINE:
+                    kinds[at] = NOTE
+                    self.lines[at] = -1
+                    at += 1
+            else:
+                at += 1
+            at = kinds.find(_LINE_BEHIND, at)
+
+    def _ends_results(self, index: int, strays: dict[int, _Stray]) -> bool:
+        """Whether results up to *index* all answer the assistant's run before them."""
+        kinds = self.kinds
+        start = index
+        carriers: list[int] = []
+        while kinds[start] == RESULT and start > 0:
+            stray = strays.get(start)
+            if stray is not None:
+                if not stray.carriers:
+                    return False
+                carriers += stray.carriers
+            start -= 1
+        if kinds[start] != ASSISTANT:
+            return False
+        while start > 0 and kinds[start - 1] == ASSISTANT:
+            start -= 1
+        return all(carrier >= start for carrier in carriers)
 
     def _pair(self) -> dict[int, _Stray]:
         """Pair what is not answered on the spot: the messages with such results."""

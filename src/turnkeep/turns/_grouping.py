@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ._calls import OpenCall, Problem, pick, take_out
-from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, USER, Answer, Entry
+from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, SYSTEM, USER, Answer, Entry
 
 
 class Grouping:
@@ -24,6 +24,8 @@ class Grouping:
         "first",
         "kinds",
         "late",
+        "lines",
+        "lines_join",
         "opened",
         "problems",
         "step_of",
@@ -33,8 +35,21 @@ class Grouping:
         "turn_first",
     )
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        """Group *entries*; more may be added later."""
+    def __init__(
+        self, entries: Iterable[Entry] = (), *, lines_join: bool = False
+    ) -> None:
+        """Group *entries*; more may be added later.
+
+        Args:
+            entries:
+                How grouping sees each message.
+            lines_join:
+                Whether system messages behind a tool round are part of its step.
+        """
+        self.lines_join = lines_join
+        """Whether system messages right behind a round's results belong to its step."""
+        self.lines: dict[int, int] = {}
+        """Those messages, and the step of each."""
         self.kinds: bytearray = bytearray()
         """Kind of each message."""
         self.step_of: array[int] = array("i")
@@ -92,6 +107,9 @@ class Grouping:
         """
         kind, calls, results, is_summary = entry
         index = len(self.kinds)
+        if kind == SYSTEM and self.lines_join and self._ends_round(index - 1):
+            self.lines[index] = len(self.first) - 1
+            kind = NOTE
         if is_summary:
             self.summaries.append(index)
         self.kinds.append(kind)
@@ -130,6 +148,18 @@ class Grouping:
         if kind == USER and self.turn_first[-1] != step:
             self.turn_first.append(step)
         return step
+
+    def _ends_round(self, index: int) -> bool:
+        """Whether a message ends the results, or the system text, of the newest step.
+
+        Results that stand where they belong: others leave their place.
+        """
+        if index in self.lines:
+            return True
+        newest = len(self.first) - 1
+        return (
+            index >= 0 and self.kinds[index] == RESULT and self._run_results == newest
+        )
 
     def _begin(self, index: int) -> int:
         step = len(self.first)
@@ -377,6 +407,30 @@ class Grouping:
         while index >= 0 and kinds[index] == HIDDEN:
             index -= 1
         return self.step_at(index) if index >= 0 else None
+
+    def round_in_progress(self, gone: Collection[int] = ()) -> int | None:
+        """The step of the last messages of the assistant's, if they make calls.
+
+        Whatever stands behind their results, and while those are still missing.
+        Costs what stands behind, and the step.
+
+        Args:
+            gone:
+                Messages that no window holds.
+        """
+        kinds = self.kinds
+        at = kinds.rfind(ASSISTANT)
+        while at >= 0 and at in gone:
+            at = kinds.rfind(ASSISTANT, 0, at)
+        if at < 0:
+            return None
+        step = self.step_at(at)
+        calls = (
+            step in self.ties
+            or any(kinds[index] == RESULT for index in self.members(step))
+            or any(self.step_at(call.message) == step for call in self.open_calls)
+        )
+        return step if calls else None
 
     def needs_stand_in(self, call: OpenCall, *, per_message: bool = True) -> bool:
         """Whether an open call cannot be sent bare.

@@ -91,6 +91,10 @@ class Bedrock(BlockFormat):
         """See `BlockFormat.read_content`."""
         return need(entry, "content", object, "an array", path), ""
 
+    def is_theirs(self, block: Opaque) -> bool:
+        """See `BlockFormat.is_theirs`: all but marks for the cache."""
+        return "cachePoint" not in block.value
+
     def read_block(self, block: Any, path: str, role: str) -> tuple[Block, str]:
         """See `BlockFormat.read_block`."""
         return decode_block(block, path, role)

@@ -19,7 +19,6 @@ from .._shape import MARKS
 
 _REASONING = ({"reasoningText"}, {"redactedContent"})
 _NOTHING: dict[str, Any] = {}
-_MEDIA = ("image", "document")
 
 
 class BedrockReader(BlockReader):
@@ -105,7 +104,7 @@ class BedrockReader(BlockReader):
             if block[member].keys() not in _REASONING:
                 raise ValueError
             return REASONING
-        return WORDS if member in _MEDIA else NOTHING
+        return NOTHING if by_model or member == "cachePoint" else WORDS
 
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:

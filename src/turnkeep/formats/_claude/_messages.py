@@ -11,6 +11,7 @@ from turnkeep.model import (
     Document,
     Image,
     Message,
+    Opaque,
     Role,
     Thinking,
     trusted_message,
@@ -99,11 +100,18 @@ def decode_message(
     codes: list[str] | None = [] if role is Role.USER else None
     blocks = decode_blocks(content, where, role_name, codes)
     if codes and any(codes):
-        return split_results(blocks, codes, _LISTED[name], fields)
+        layout = _LISTED[name]
+        return split_results(blocks, codes, layout, fields, is_theirs=_says_something)
     content = tuple(blocks)
     layout = f"{name}:[]"
     kind = kind_of(content)
     return (trusted_message(role, content, kind=kind, layout=layout, **fields),)
+
+
+def _says_something(block: Opaque) -> bool:
+    """All that may stand beside results is somebody's: search results, uploads, ..."""
+    del block
+    return True
 
 
 def block_ids(messages: Sequence[Message]) -> CallIds:

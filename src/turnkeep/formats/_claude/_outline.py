@@ -19,7 +19,6 @@ from .._shape import MARKS
 
 _TEXT = ("text",)
 _THINKING = ("thinking", "redacted_thinking")
-_MEDIA = ("image", "document")
 
 
 class ClaudeReader(BlockReader):
@@ -108,7 +107,7 @@ class ClaudeReader(BlockReader):
             return REASONING
         if type(kind) is not str:
             raise TypeError
-        return WORDS if kind in _MEDIA else NOTHING
+        return NOTHING if by_model else WORDS
 
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:

@@ -11,8 +11,8 @@ from .._anthropic_turns import (
     Turn,
     blocks_of,
     group,
-    open_round,
     round_in_progress,
+    rounds_in_progress,
 )
 from .._base import Findings, Request
 from .._bound import Piece, first_unbound, frame_change, plain
@@ -78,7 +78,7 @@ def _check_round(request: Request, before: Request, found: Findings) -> None:
     if first_stray([("", value) for value in had], kept) is None:
         return
     number = "AE-02"
-    loop = _thinking(open_round(turns) or [now])
+    loop = _thinking(rounds_in_progress(turns))
     if not loop and inside(request.body, "thinking").get("type") != "enabled":
         number = "AE-s1"
     what = (

@@ -14,7 +14,7 @@ from .._anthropic_turns import (
     blocks_of,
     check_turns,
     group,
-    open_round,
+    rounds_in_progress,
 )
 from .._base import Findings, Profile, Request, describe
 from .._images import check_images
@@ -146,7 +146,7 @@ def _check_thinking(
     if thinking.get("type") != "enabled" or not turns:
         return
     going_on = turns[-1].role == "assistant"
-    opened = [turns[-1]] if going_on else open_round(turns)
+    opened = rounds_in_progress(turns) or (turns[-1:] if going_on else [])
     if not opened or not opened[0].blocks:
         return
     first = opened[0].blocks[0]
@@ -189,9 +189,13 @@ _TRIMS = (
         "Signed thinking is bound to what stood before it (AE-03). Where something "
         "has to change, turnkeep strips all thinking that was signed before, and "
         "counts without it; what the model thinks behind the cut stays. The thinking "
-        "of a tool round in progress is kept whole (AE-02) or goes whole; with "
-        "thinking enabled it must stay (AN-18), and where that leaves no room the "
-        "error has the cause `signature`."
+        "of a tool round in progress is kept whole (AE-02) or goes whole, while older "
+        "rounds of its loop may go; with thinking enabled it must stay (AN-18), and "
+        "where that leaves no room the error has the cause `signature`."
+    ),
+    (
+        "System text right behind a tool round's results is part of that step (AN-03) "
+        "and leaves with it; elsewhere it is held."
     ),
     (
         "Newer models refuse a list that ends on an assistant message (AN-09). "
@@ -241,6 +245,7 @@ def profile(model: str | None = None) -> Profile:
             system_places=(
                 "after-user" if _models.takes_system_in_list(model) else "outside"
             ),
+            system_joins_rounds=True,
             empty_refused=frozenset({"system", "user"}),
             text_refused="empty",
             blank_alone_refused=True,
