@@ -92,6 +92,15 @@ class Log:
             known = self._made[message] = self._counter.message(as_sent(message))
         return known
 
+    def leaves_out(self, index: int) -> bool:
+        """See `Source.leaves_out`: what was counted stays."""
+        del index
+        return False
+
+    def in_front(self) -> tuple[int, ...]:
+        """See `Source.in_front`: a replay sends nothing."""
+        return ()
+
     def fingerprint(self) -> Any:
         return None
 

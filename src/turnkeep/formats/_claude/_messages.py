@@ -100,8 +100,8 @@ def decode_message(
     codes: list[str] | None = [] if role is Role.USER else None
     blocks = decode_blocks(content, where, role_name, codes)
     if codes and any(codes):
-        layout = _LISTED[name]
-        return split_results(blocks, codes, layout, fields, is_theirs=_says_something)
+        listed = _LISTED[name]
+        return split_results(blocks, codes, listed, fields, is_theirs=_says_something)
     content = tuple(blocks)
     layout = f"{name}:[]"
     kind = kind_of(content)
