@@ -72,7 +72,9 @@ def sessions(draw: st.DrawFn) -> list[Entry]:
 
 
 budgets = st.builds(
-    Budget, st.sampled_from([600, 900, 1_500, 4_000]), target=st.sampled_from([0.6, 1.0])
+    Budget,
+    st.sampled_from([600, 900, 1_500, 4_000]),
+    target=st.sampled_from([0.6, 1.0]),
 )
 
 
@@ -223,8 +225,13 @@ def test_the_newest_step_is_shortened_last_and_no_further_than_needed() -> None:
 
 def test_several_results_that_nobody_has_read_stay() -> None:
     """Behind the last word of the model, whatever step they belong to."""
-    chat = [ask(), call("a", "b"), result("a", words(1_400)), result("b", words(400)),
-            ask("well?")]
+    chat = [
+        ask(),
+        call("a", "b"),
+        result("a", words(1_400)),
+        result("b", words(400)),
+        ask("well?"),
+    ]
 
     window = turnkeep.fit(chat, budget=Budget(2_200, target=0.9), model=MODEL)
 
@@ -313,7 +320,10 @@ def test_whoever_wants_no_shortening_says_so(word: Any) -> None:
             "gemini",
             [
                 {"role": "user", "parts": [{"text": "q"}]},
-                {"role": "model", "parts": [{"functionCall": {"name": "r", "args": {}}}]},
+                {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "r", "args": {}}}],
+                },
                 {
                     "role": "user",
                     "parts": [
@@ -354,7 +364,12 @@ def test_whoever_wants_no_shortening_says_so(word: Any) -> None:
             "openai-responses",
             [
                 {"role": "user", "content": "q"},
-                {"type": "function_call", "call_id": "a", "name": "r", "arguments": "{}"},
+                {
+                    "type": "function_call",
+                    "call_id": "a",
+                    "name": "r",
+                    "arguments": "{}",
+                },
                 {"type": "function_call_output", "call_id": "a", "output": LINES},
             ],
         ),

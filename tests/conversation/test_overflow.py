@@ -55,11 +55,17 @@ NAMES_BOTH = [
     "prompt is too long: {A} tokens > {L} maximum",
     "The input token count ({A:,}) exceeds the maximum number of tokens allowed ({L}).",
     "request ({A} tokens) exceeds the available context size ({L} tokens)",
-    "Requested token count exceeds the model's maximum context length of {L} tokens. "
-    "You requested a total of {T} tokens: {A} tokens from the input messages and {O} "
-    "tokens for the completion.",
-    "This model's maximum context length is {L} tokens. However, you requested {T} "
-    "tokens ({A} in the messages, {O} in the completion).",
+    (
+        "Requested token count exceeds the model's maximum context "
+        "length of {L} tokens. "
+        "You requested a total of {T} tokens: {A} tokens from the "
+        "input messages and {O} "
+        "tokens for the completion."
+    ),
+    (
+        "This model's maximum context length is {L} tokens. However, you requested {T} "
+        "tokens ({A} in the messages, {O} in the completion)."
+    ),
 ]
 
 
@@ -98,7 +104,7 @@ def test_an_excess_is_enough() -> None:
 
 
 def test_a_lower_bound_is_not_a_size() -> None:
-    """vLLM works it out from the limit: the size is not known."""
+    """VLLM works it out from the limit: the size is not known."""
     say = (
         "This model's maximum context length is {L} tokens. However, you requested {O} "
         "output tokens and your prompt contains at least {N} input tokens, for a total "

@@ -14,69 +14,106 @@ from turnkeep.tokens._exceeded import OTHERS, WORDINGS
 # limit, input, output, excess
 SAID: list[tuple[str, tuple[int | None, ...]]] = [
     (
-        "This model's maximum context length is 4097 tokens. However, your messages "
-        "resulted in 5,512 tokens. Please reduce the length of the messages.",
+        (
+            "This model's maximum context length is 4097 tokens. "
+            "However, your messages "
+            "resulted in 5,512 tokens. Please reduce the length of the messages."
+        ),
         (4097, 5512, None, None),
     ),
     (
-        "This model's maximum context length is 16385 tokens. However, you requested "
-        "17085 tokens (15000 in the messages, 85 in the functions, and 2000 in the "
-        "completion). Please reduce the length of the messages or completion.",
+        (
+            "This model's maximum context length is 16385 tokens. "
+            "However, you requested "
+            "17085 tokens (15000 in the messages, 85 in the functions, and 2000 in the "
+            "completion). Please reduce the length of the messages or completion."
+        ),
         (16385, 15085, 2000, None),
     ),
     (
-        "This model's maximum context length is 131072 tokens. However, you requested "
-        "140000 tokens (135000 in the messages, 5000 in the completion).",
+        (
+            "This model's maximum context length is 131072 tokens. "
+            "However, you requested "
+            "140000 tokens (135000 in the messages, 5000 in the completion)."
+        ),
         (131072, 135000, 5000, None),
     ),
     (
-        "Input tokens exceed the configured limit of 272000 tokens. Your messages "
-        "resulted in 280001 tokens. Please reduce the length of the messages.",
+        (
+            "Input tokens exceed the configured limit of 272000 tokens. Your messages "
+            "resulted in 280001 tokens. Please reduce the length of the messages."
+        ),
         (272000, 280001, None, None),
     ),
     (
-        "Your input exceeds the context window of this model. Please adjust your input "
-        "and try again.",
+        (
+            "Your input exceeds the context window of this model. Please "
+            "adjust your input "
+            "and try again."
+        ),
         (None,) * 4,
     ),
-    ("prompt is too long: 208310 tokens > 200000 maximum", (200000, 208310, None, None)),
     (
-        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, "
-        "decrease input length or `max_tokens` and try again",
+        "prompt is too long: 208310 tokens > 200000 maximum",
+        (200000, 208310, None, None),
+    ),
+    (
+        (
+            "input length and `max_tokens` exceed context limit: 190000 "
+            "+ 20000 > 200000, "
+            "decrease input length or `max_tokens` and try again"
+        ),
         (200000, 190000, 20000, None),
     ),
     (
-        "The model returned the following errors: prompt is too long: 208,310 tokens > "
-        "200,000 maximum",
+        (
+            "The model returned the following errors: prompt is too "
+            "long: 208,310 tokens > "
+            "200,000 maximum"
+        ),
         (200000, 208310, None, None),
     ),
     ("Input is too long for requested model.", (None,) * 4),
     ("Too many input tokens", (None,) * 4),
     (
-        "The input token count (1200000) exceeds the maximum number of tokens allowed "
-        "(1048576).",
+        (
+            "The input token count (1200000) exceeds the maximum number "
+            "of tokens allowed "
+            "(1048576)."
+        ),
         (1048576, 1200000, None, None),
     ),
     (
-        "Prompt contains 140000 tokens and 0 draft tokens, too large for model with "
-        "131072 maximum context length",
+        (
+            "Prompt contains 140000 tokens and 0 draft tokens, too large "
+            "for model with "
+            "131072 maximum context length"
+        ),
         (131072, 140000, None, None),
     ),
     (
-        "This model's maximum prompt length is 131072 but the request contains 150000 "
-        "tokens.",
+        (
+            "This model's maximum prompt length is 131072 but the "
+            "request contains 150000 "
+            "tokens."
+        ),
         (131072, 150000, None, None),
     ),
     ("Please reduce the length of the messages or completion.", (None,) * 4),
     (
-        "This endpoint's maximum context length is 163840 tokens. However, you "
-        "requested about 170000 tokens (150000 of text input, 10000 of tool input, "
-        "10000 in the output). Please reduce the length.",
+        (
+            "This endpoint's maximum context length is 163840 tokens. However, you "
+            "requested about 170000 tokens (150000 of text input, 10000 of tool input, "
+            "10000 in the output). Please reduce the length."
+        ),
         (163840, 160000, 10000, None),
     ),
     (
-        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. "
-        "Given: 4000 `inputs` tokens and 500 `max_new_tokens`",
+        (
+            "Input validation error: `inputs` tokens + `max_new_tokens` "
+            "must be <= 4097. "
+            "Given: 4000 `inputs` tokens and 500 `max_new_tokens`"
+        ),
         (4097, 4000, 500, None),
     ),
     (
@@ -84,34 +121,50 @@ SAID: list[tuple[str, tuple[int | None, ...]]] = [
         (262143, 300000, None, None),
     ),
     (
-        "This model's maximum context length is 32768 tokens. However, you requested "
-        "4096 output tokens and your prompt contains at least 28673 input tokens, for "
-        "a total of at least 32769 tokens.",
+        (
+            "This model's maximum context length is 32768 tokens. "
+            "However, you requested "
+            "4096 output tokens and your prompt contains at least 28673 "
+            "input tokens, for "
+            "a total of at least 32769 tokens."
+        ),
         (32768, None, 4096, None),
     ),
     (
-        "The input (40000 tokens) is longer than the model's context length (32768 "
-        "tokens).",
+        (
+            "The input (40000 tokens) is longer than the model's context length (32768 "
+            "tokens)."
+        ),
         (32768, 40000, None, None),
     ),
     (
-        "Requested token count exceeds the model's maximum context length of 32768 "
-        "tokens. You requested a total of 40000 tokens: 36000 tokens from the input "
-        "messages and 4000 tokens for the completion.",
+        (
+            "Requested token count exceeds the model's maximum context length of 32768 "
+            "tokens. You requested a total of 40000 tokens: 36000 tokens "
+            "from the input "
+            "messages and 4000 tokens for the completion."
+        ),
         (32768, 36000, 4000, None),
     ),
     (
-        "Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens).",
+        "Input length (40000 tokens) exceeds the maximum allowed "
+        "length (32768 tokens).",
         (32768, 40000, None, None),
     ),
     (
-        "request (9000 tokens) exceeds the available context size (8192 tokens), try "
-        "increasing it",
+        (
+            "request (9000 tokens) exceeds the available context size "
+            "(8192 tokens), try "
+            "increasing it"
+        ),
         (8192, 9000, None, None),
     ),
     (
-        "the request exceeds the available context size. try increasing the context "
-        "size or enable context shift",
+        (
+            "the request exceeds the available context size. try "
+            "increasing the context "
+            "size or enable context shift"
+        ),
         (None,) * 4,
     ),
     (
@@ -119,15 +172,21 @@ SAID: list[tuple[str, tuple[int | None, ...]]] = [
         (None, None, None, 512),
     ),
     (
-        "The number of tokens to keep from the initial prompt is greater than the "
-        "context length (n_keep: 5000 >= n_ctx: 4096). Try to load the model with a "
-        "larger context length.",
+        (
+            "The number of tokens to keep from the initial prompt is greater than the "
+            "context length (n_keep: 5000 >= n_ctx: 4096). Try to load "
+            "the model with a "
+            "larger context length."
+        ),
         (4096, 5000, None, None),
     ),
     ("Context size has been exceeded.", (None,) * 4),
     (
-        "Invalid request: Your request exceeded model token limit: 262144 (requested: "
-        "270000)",
+        (
+            "Invalid request: Your request exceeded model token limit: "
+            "262144 (requested: "
+            "270000)"
+        ),
         (262144, 270000, None, None),
     ),
     (
@@ -137,29 +196,42 @@ SAID: list[tuple[str, tuple[int | None, ...]]] = [
     ("invalid params, context window exceeds limit (2013)", (None,) * 4),
     ("Range of input length should be [1, 30720]", (30720, None, None, None)),
     (
-        "Please reduce the length of the messages or completion. Current length is 9000 while limit "
-        "is 8192",
+        (
+            "Please reduce the length of the messages or completion. Current length "
+            "is 9000 while limit is 8192"
+        ),
         (8192, 9000, None, None),
     ),
     ("400 status code (no body)", (None,) * 4),
     ("413 (no body)", (None,) * 4),
     (
-        "litellm.ContextWindowExceededError: litellm.BadRequestError: "
-        "AnthropicException - prompt is too long: 208310 tokens > 200000 maximum",
+        (
+            "litellm.ContextWindowExceededError: litellm.BadRequestError: "
+            "AnthropicException - prompt is too long: 208310 tokens > 200000 maximum"
+        ),
         (200000, 208310, None, None),
     ),
     ("This model's maximum context length is 8192 tokens", (8192, None, None, None)),
 ]
 
 OTHER_ERRORS: list[Any] = [
-    '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds '
-    'the maximum size"}}',
-    "Rate limit reached for model `llama` in organization `o` on tokens per minute "
-    "(TPM): Limit 6000, Requested 7000. Please reduce the length of the messages or "
-    "completion.",
+    (
+        ""
+        '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds '
+        'the maximum size"}}'
+    ),
+    (
+        "Rate limit reached for model `llama` in organization `o` on tokens per minute "
+        "(TPM): Limit 6000, Requested 7000. Please reduce the length "
+        "of the messages or "
+        "completion."
+    ),
     "Too many tokens, please wait before trying again.",
-    "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens for "
-    "claude-3-5-sonnet",
+    (
+        "max_tokens: 9000 > 8192, which is the maximum allowed "
+        "number of output tokens for "
+        "claude-3-5-sonnet"
+    ),
     "The maximum tokens you requested exceeds the model limit of 4096.",
     "Connection error.",
     "",
@@ -239,11 +311,13 @@ def test_every_wording_of_the_table_has_a_text() -> None:
         pattern = re.sub(r"<[LATOX]>", r"\\d[\\d,]*", wording.pattern)
         texts = [text for text, _ in SAID]
         texts += ["context_length_exceeded"]
-        assert any(re.search(pattern, t, re.I | re.S) for t in texts), wording
+        assert any(re.search(pattern, t, re.IGNORECASE | re.DOTALL) for t in texts), (
+            wording
+        )
         assert wording.source
     for pattern in OTHERS:
         texts = [error for error in OTHER_ERRORS if isinstance(error, str)]
-        assert any(re.search(pattern, t, re.I) for t in texts), pattern
+        assert any(re.search(pattern, t, re.IGNORECASE) for t in texts), pattern
 
 
 @pytest.mark.parametrize("error", OTHER_ERRORS, ids=repr)
@@ -290,7 +364,7 @@ def test_a_code_is_enough(code: str) -> None:
 
 
 def test_the_class_of_an_exception_may_say_it() -> None:
-    """litellm's."""
+    """Litellm's."""
 
     class ContextWindowExceededError(Exception):
         pass

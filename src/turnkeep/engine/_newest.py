@@ -41,7 +41,11 @@ class NewestEnd:
         fit; so the count starts at the newest end and stops at the first turn that no
         longer does.
         """
-        case, history, grouping = self.case, self.case.history, self.case.history.grouping
+        case, history, grouping = (
+            self.case,
+            self.case.history,
+            self.case.history.grouping,
+        )
         held = sum(map(draft.step_tokens, (*history.held, *history.soft)))
         total, whole = self._count_down(draft, held, case.trigger)
         if whole:
@@ -98,7 +102,9 @@ class NewestEnd:
         turn = grouping.turn_of(cut - 1)
         if turn + 1 < grouping.turns:
             stop = grouping.steps_of(turn).stop
-            total = held + sum(size(s) for s in range(stop, grouping.steps) if s not in fixed)
+            total = held + sum(
+                size(s) for s in range(stop, grouping.steps) if s not in fixed
+            )
             return self._inside(draft, turn, total, target)
         if self.case.strategy == OLDEST:
             # The current turn stays, whatever it takes.

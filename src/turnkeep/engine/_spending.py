@@ -139,7 +139,11 @@ class Spending:
             if nth >= limit:
                 draft.warnings.append(f"the strategy was stopped after {nth} edits")
                 break
-            if self._uncut and isinstance(edit, (Drop, Cover)) and self._cut_older(draft):
+            if (
+                self._uncut
+                and isinstance(edit, (Drop, Cover))
+                and self._cut_older(draft)
+            ):
                 break
             if type(edit) is Drop:  # thousands of these
                 unit = edit.unit
@@ -149,7 +153,9 @@ class Spending:
                     whole, returns = steps_of(unit.index), edit.may_return
                     freed = free_before[whole.stop] - free_before[whole.start]
                     # Whether it frees too much is only asked where it may.
-                    if draft.tokens - freed < goal(draft) or not draft.drop_whole(whole, edit.cause, may_return=returns):
+                    if draft.tokens - freed < goal(draft) or not draft.drop_whole(
+                        whole, edit.cause, may_return=returns
+                    ):
                         self._take_drop(draft, edit)
                 elif unit.index not in fixed:
                     draft.drop_step(unit.index, edit.cause, edit.may_return)

@@ -15,6 +15,7 @@ import attrs
 
 from turnkeep.model import (
     SHORTENED,
+    Block,
     Json,
     Message,
     Text,
@@ -115,7 +116,8 @@ def has_text(result: ToolResult) -> bool:
 
 def saying(result: ToolResult, text: str) -> ToolResult:
     """*result* with *text* in the place of all its text and JSON."""
-    first, content = True, []
+    first = True
+    content: list[Block] = []
     for block in result.content:
         if not isinstance(block, (Text, Json)):
             content.append(block)
@@ -159,7 +161,7 @@ def split(text: str) -> tuple[list[str], str]:
 
 
 def _words(text: str) -> list[str]:
-    """Words; a run without spaces (base64, minified code) is cut every 16 characters."""
+    """Words; a run without spaces (base64, minified code) is cut every 16th letter."""
     pieces: list[str] = []
     start = 0
     for at in range(1, len(text) + 1):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -240,7 +240,13 @@ _HOLDS: Final = frozenset(
 """Fields in which errors stand."""
 _LISTS: Final = ("choices", "candidates")
 _REASONS: Final = frozenset(
-    ("finish_reason", "finishReason", "stop_reason", "stopReason", "native_finish_reason")
+    (
+        "finish_reason",
+        "finishReason",
+        "stop_reason",
+        "stopReason",
+        "native_finish_reason",
+    )
 )
 _ATTRIBUTES: Final = (
     "body",
@@ -286,7 +292,9 @@ def read_exceeded(error: object) -> ContextExceeded | None:
     return ContextExceeded() if told.stopped else None
 
 
-def _read(groups: Mapping[str, str | None], fields: Mapping[str, int]) -> ContextExceeded:
+def _read(
+    groups: Mapping[str, str | None], fields: Mapping[str, int]
+) -> ContextExceeded:
     figures = {
         name: int(text.replace(",", "")) for name, text in groups.items() if text
     }
