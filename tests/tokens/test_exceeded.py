@@ -147,8 +147,10 @@ SAID: list[tuple[str, tuple[int | None, ...]]] = [
         (32768, 36000, 4000, None),
     ),
     (
-        "Input length (40000 tokens) exceeds the maximum allowed "
-        "length (32768 tokens).",
+        (
+            "Input length (40000 tokens) exceeds the maximum allowed "
+            "length (32768 tokens)."
+        ),
         (32768, 40000, None, None),
     ),
     (
@@ -216,9 +218,8 @@ SAID: list[tuple[str, tuple[int | None, ...]]] = [
 
 OTHER_ERRORS: list[Any] = [
     (
-        ""
-        '{"type":"error","error":{"type":"request_too_large","message":"Request exceeds '
-        'the maximum size"}}'
+        '{"type":"error","error":{"type":"request_too_large",'
+        '"message":"Request exceeds the maximum size"}}'
     ),
     (
         "Rate limit reached for model `llama` in organization `o` on tokens per minute "
