@@ -86,7 +86,12 @@ def test_openai_windows_keep_what_must_stay() -> None:
         held = must_stay(chat) if len(chat) < 300 else set()
         for percent in (25, 60):
             try:
-                window = fit(chat, max(total * percent // 100, 1), format="openai")
+                window = fit(
+                    chat,
+                    max(total * percent // 100, 1),
+                    format="openai",
+                    on_overflow="raise",
+                )
             except BudgetExceededError:
                 continue
             assert_valid(window)
