@@ -112,7 +112,7 @@ class Policy:
 
         A rule, where `opener_stays` is an order of going.
         """
-        if self.first_user or self.opens_with == "user" or self.alternates:
+        if self.opens_with == "user" or self.alternates:
             return True
         return calls and (self.opens_with != "any" or not self.call_after_assistant_ok)
 
@@ -242,6 +242,7 @@ def bound_to(
     bound: list[int] = []
     if policy.opens_for(calls=calls):
         bound += _first_said(grouping, steps)
-    if policy.closes_for(calls=calls) and turn + 1 < grouping.turns:
+    closes = policy.closes_for(calls=calls) or keeps_closers(grouping, policy)
+    if closes and turn + 1 < grouping.turns:
         bound += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
     return bound
