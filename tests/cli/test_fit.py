@@ -95,7 +95,8 @@ def test_calls_in_the_way_name_the_way_out() -> None:
 
 def test_a_strategy_that_offers_too_little_names_the_way_out() -> None:
     """Where another strategy could go on, the line says how."""
-    result = run("fit", EXAMPLE, "-n", "3500", "--strategy", "strip-thinking")
+    raising = ("--on-overflow", "raise")
+    result = run("fit", EXAMPLE, "-n", "3500", "--strategy", "strip-thinking", *raising)
 
     assert result.exit_code == 3
     assert "| oldest-turns | oldest-steps" in result.stderr

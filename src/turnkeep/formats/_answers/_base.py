@@ -39,7 +39,7 @@ class AnswerShape(Protocol):
         ...
 
     def is_chunk(self, chunk: Mapping[str, Any]) -> bool:
-        """Whether a chunk of a stream does; keep-alives and errors have none."""
+        """Whether a chunk of a stream does; keep-alive lines and errors have none."""
         ...
 
     def join(self, chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ class ClaudeAnswers:
                     # Counts so far, not more of them.
                     usage |= stated(inner(event, "usage", path))
                 case _:
-                    pass  # ends, keep-alives, and what a client adds of its own
+                    pass  # ends, keep-alive lines, and what a client adds of its own
         message["content"] = [
             block if given is None else {**block, "input": given}
             for block, given in blocks.finished()

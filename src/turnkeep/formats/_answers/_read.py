@@ -138,7 +138,7 @@ def _format_of(
 def join_chunks(chunks: Sequence[Any]) -> dict[str, Any] | None:
     """The answer that came in *chunks*, as it would have come whole.
 
-    None where nothing came but keep-alives.
+    None where nothing came but keep-alive lines.
 
     Raises:
         FormatError: The chunks are of no provider, or say that there was an error.
