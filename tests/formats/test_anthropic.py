@@ -85,15 +85,16 @@ def test_results_and_text_of_one_message_are_two_messages() -> None:
 
 
 def test_results_alone_open_no_turn() -> None:
-    """Unknown blocks beside results stay with them: they are nobody's question."""
-    only, with_unknown = read(
+    """A block beside results is somebody's; results alone are nobody's question."""
+    only, with_upload, upload = read(
         FMT,
         user(result()),
         user(result(), {"type": "container_upload", "file_id": "f"}),
     )
 
-    assert only.role is with_unknown.role is Role.TOOL_RESULT
-    assert isinstance(with_unknown.content[1], Opaque)
+    assert only.role is Role.TOOL_RESULT
+    assert with_upload.role is Role.TOOL_RESULT
+    assert upload.role is Role.USER
 
 
 def test_text_between_results_goes_back_to_its_place() -> None:

@@ -12,7 +12,8 @@ from turnkeep.formats import Envelope, Format
 from turnkeep.model import Message, Role, ToolCall, ToolResult, as_sent
 from turnkeep.plans import Plan
 from turnkeep.tokens import Parts, RequestCounter
-from turnkeep.turns import Grouping, entry_of
+from turnkeep.tokens._old_thinking import without_thinking
+from turnkeep.turns import USER, Grouping, entry_of
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
 """What a plan does with a message."""
@@ -164,13 +165,16 @@ def survey(
     for call in grouping.open_calls:
         pending.setdefault(call.message, []).append(call.name)
     entries: list[Entry] = []
+    # Thinking that the provider leaves out counts nothing.
+    asked = grouping.kinds.rfind(USER) if counter.leaves_out_thinking else -1
     names: dict[int, dict[str | None, str]] = {}
     for place, (wire, ident, message) in enumerate(messages):
         step = grouping.step_of[place]
         known = names.setdefault(step, {})
         known.update({call.id: call.name for call in message.tool_calls})
         sent = as_sent(message)
-        parts = counter.parts(sent)
+        left = without_thinking(sent) if place < asked else sent
+        parts = Parts() if left is None else counter.parts(left)
         entries.append(
             Entry(
                 index=wire,
