@@ -211,7 +211,7 @@ def test_what_cannot_be_read_is_refused(store: Store, change: Change) -> None:
         Message.user("nul \0 in it", id="m", kind="\0", metadata={"\0": "\0"}),
         Message.user("literally \\ud83d\\ude00", id="m"),
         Message.user("x", id="m", pin_scope="step"),
-        Message.user("x", id="m", priority=-(2**70), metadata={"n": 10**400}),
+        Message.user("x", id="m", priority=-(2**53), metadata={"n": 10**400}),
         Message.tool_result("c", [Json(deep(199))], id="m"),
         Message.assistant("", tool_calls=[ToolCall("\0\ud800", "f\0")], id="m"),
     ],
