@@ -152,8 +152,10 @@ def tokens_of(window: list[Entry]) -> int:
 
 
 def solve(chat: list[Entry], tokens: int) -> list[Entry]:
-    """By the one-shot function."""
-    fitted: list[Entry] = fit(chat, tokens, model="gpt-4o", format="openai")
+    """By the one-shot function, nothing shortened."""
+    fitted: list[Entry] = fit(
+        chat, tokens, model="gpt-4o", format="openai", on_overflow="raise"
+    )
     return fitted
 
 

@@ -180,8 +180,8 @@ def test_what_is_shown_to_people_only_is_not_sent() -> None:
 
 def test_names_and_errors() -> None:
     assert list(named([OldestTurns(), DEFAULT])) == [
-        "OldestTurns()",
-        "Then(first=OldestTurns(), second=OldestSteps())",
+        "OldestTurns(split_above=0.1)",
+        "Then(first=OldestTurns(split_above=0.1), second=OldestSteps())",
     ]
     with pytest.raises(KeyError):
         run(chat(1), 10).outcome("nobody")
