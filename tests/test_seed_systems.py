@@ -213,7 +213,13 @@ def test_row_07_several_calls_stay_in_one_step(name: str) -> None:
     assert [c.id for m in back for c in m.tool_calls] == ["c1", "c2"]
     if name != "multi-llm":
         assert len(back[1].tool_calls) == 2
-    assert fit(entries, 10 * len(entries) - 10, format=name) == entries[-1:]
+    for tokens in range(20, 10 * len(entries), 10):
+        window = fit(entries, tokens, format=name)
+        left = [m for e in window for m in get_format(name).decode(e)]
+        asked = [c.id for m in left for c in m.tool_calls]
+        assert asked in ([], ["c1", "c2"])
+        assert asked == [r.tool_call_id for m in left for r in m.tool_results]
+        assert window[-1] == entries[-1]
 
 
 @every_seed
