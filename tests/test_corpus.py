@@ -99,7 +99,7 @@ def test_openai_windows_keep_what_must_stay() -> None:
             assert places == sorted(places)
             assert held - superseded(chat) <= set(places)
             solved += 1
-    assert solved > 400
+    assert solved > 390
 
 
 @pytest.mark.corpus
