@@ -12,7 +12,7 @@ from turnkeep.api._job import rule_counter
 from turnkeep.formats import decode_entries, open_messages
 from turnkeep.model import Message, as_sent
 from turnkeep.tokens import RequestCounter
-from turnkeep.tokens._old_thinking import without_thinking
+from turnkeep.tokens._old_thinking import leaves_out_thinking, without_thinking
 from turnkeep.tokens._tools import read_tools
 from turnkeep.turns import ASSISTANT, USER, entry_of
 
@@ -116,7 +116,7 @@ def count(
     spent = {"system": 0, "messages": 0, "reasoning": 0, "images": 0}
     parts = list(fmt.decode_system(system)) if system else []
     parts.extend(decode_entries(envelope, fmt))
-    if getattr(counter, "leaves_out_thinking", False):
+    if leaves_out_thinking(counter):
         parts = _without_old_thinking(parts)
     for message in parts:
         cost = counter.parts(as_sent(message))

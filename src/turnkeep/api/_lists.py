@@ -16,7 +16,7 @@ from turnkeep.formats._parted import part_late, part_message
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan
 from turnkeep.tokens import RequestCounter
-from turnkeep.tokens._old_thinking import without_thinking
+from turnkeep.tokens._old_thinking import leaves_out_thinking, without_thinking
 from turnkeep.tokens._table import COUNTS, prints_of, salt_of
 from turnkeep.turns import (
     ANSWERS,
@@ -63,7 +63,7 @@ class RuleCounter:
         """Count with *counter* what was read from format *fmt*."""
         self._counter = counter
         self._format = fmt
-        self.leaves_out_thinking = getattr(counter, "leaves_out_thinking", False)
+        self.leaves_out_thinking = leaves_out_thinking(counter)
         self.salt = salt_of(counter, fmt.name)
 
     def entry(self, entry: Any, message: Message) -> int:

@@ -10,7 +10,7 @@ import attrs
 from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
 from turnkeep.policy import NO_DEMANDS, Policy
-from turnkeep.tokens._old_thinking import without_thinking
+from turnkeep.tokens._old_thinking import lean_cost
 from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall, early_answers
 
 from ._additions import (
@@ -284,8 +284,7 @@ class History:
     def cost_at(self, index: int, message: Message) -> int:
         """Tokens of what is sent in place of a message of the history."""
         if self.source.leaves_out(index):
-            left = without_thinking(message)
-            return 0 if left is None else self.source.cost(left)
+            return lean_cost(message, self.source.cost)
         return self.source.cost(message)
 
     def tokens(self, step: int) -> int:

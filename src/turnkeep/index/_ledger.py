@@ -11,7 +11,11 @@ from typing import Any
 from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Image, Message, PinScope, Thinking, ToolResult, as_sent
 from turnkeep.tokens import RequestCounter
-from turnkeep.tokens._old_thinking import is_left_out, without_thinking
+from turnkeep.tokens._old_thinking import (
+    is_left_out,
+    lean_cost,
+    leaves_out_thinking,
+)
 from turnkeep.turns import (
     ANSWERS,
     ASSISTANT,
@@ -52,10 +56,6 @@ def shows(message: Message) -> bool:
     )
 
 
-def _leaves_out(counter: RequestCounter) -> bool:
-    return bool(getattr(counter, "leaves_out_thinking", False))
-
-
 class Ledger:
     """Messages in order, their ids, counts, pins and grouping; sums by step.
 
@@ -80,7 +80,7 @@ class Ledger:
         """The end of the chain of messages that were replaced."""
         self.costs = Costs(counter)
         self.lines_join = False
-        self.leaves_out_thinking = _leaves_out(counter)
+        self.leaves_out_thinking = leaves_out_thinking(counter)
         """Whether what was thought before the newest question counts as nothing."""
         self._begin()
 
@@ -212,8 +212,7 @@ class Ledger:
         return max(self.counts[index], 0)
 
     def _lean(self, index: int) -> int:
-        left = without_thinking(self.messages[index])
-        return 0 if left is None else self.costs(left)
+        return lean_cost(self.messages[index], self.costs)
 
     @property
     def thoughts(self) -> list[int]:
@@ -363,7 +362,7 @@ class Ledger:
         self.counter = counter  # what it says of tools may differ all the same
         before, self.leaves_out_thinking = (
             self.leaves_out_thinking,
-            _leaves_out(counter),
+            leaves_out_thinking(counter),
         )
         if known:
             if before != self.leaves_out_thinking:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from turnkeep.model import Message, as_sent
-from turnkeep.tokens._old_thinking import is_left_out, without_thinking
+from turnkeep.tokens._old_thinking import is_left_out, lean_cost
 from turnkeep.turns import reasoning_in
 
 from ._ledger import Ledger
@@ -65,8 +65,7 @@ class Past:
     def count(self, index: int) -> int:
         """Tokens of a message, counted once."""
         if self.leaves_out(index):
-            left = without_thinking(self.message(index))
-            return 0 if left is None else self._ledger.cost(left)
+            return lean_cost(self.message(index), self._ledger.cost)
         tokens = self.known(index)
         if tokens >= 0:
             return tokens

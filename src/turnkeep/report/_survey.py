@@ -12,7 +12,7 @@ from turnkeep.formats import Envelope, Format
 from turnkeep.model import Message, Role, ToolCall, ToolResult, as_sent
 from turnkeep.plans import Plan
 from turnkeep.tokens import Parts, RequestCounter
-from turnkeep.tokens._old_thinking import without_thinking
+from turnkeep.tokens._old_thinking import leaves_out_thinking, without_thinking
 from turnkeep.turns import USER, Grouping, entry_of
 
 KEEP, EDIT, DROP = "keep", "edit", "drop"
@@ -166,7 +166,7 @@ def survey(
         pending.setdefault(call.message, []).append(call.name)
     entries: list[Entry] = []
     # Thinking that the provider leaves out counts nothing.
-    asked = grouping.kinds.rfind(USER) if counter.leaves_out_thinking else -1
+    asked = grouping.kinds.rfind(USER) if leaves_out_thinking(counter) else -1
     names: dict[int, dict[str | None, str]] = {}
     for place, (wire, ident, message) in enumerate(messages):
         step = grouping.step_of[place]

@@ -7,6 +7,8 @@ keep it, and bill it. The current turn's always counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from turnkeep.model import Message, Thinking
 from turnkeep.providers import parse_model
 
@@ -28,6 +30,17 @@ def leaves_out_old_thinking(model: str | None) -> bool:
         return False
     kept_from = _KEPT_FROM.get(name.tier or "")
     return kept_from is not None and name.version < kept_from
+
+
+def leaves_out_thinking(counter: object) -> bool:
+    """Whether *counter*, which may be a user's own, counts for such a model."""
+    return bool(getattr(counter, "leaves_out_thinking", False))
+
+
+def lean_cost(message: Message, cost: Callable[[Message], int]) -> int:
+    """What *message* costs by *cost* once its thinking is left out."""
+    left = without_thinking(message)
+    return 0 if left is None else cost(left)
 
 
 def without_thinking(message: Message) -> Message | None:

@@ -350,19 +350,6 @@ class Grouping:
         stop = len(self.first) if last else self.turn_first[turn + 1]
         return range(self.turn_first[turn], stop)
 
-    def whole_from(self, step: int) -> int:
-        """The first step from *step* on that opens a turn; in the last turn, *step*.
-
-        Old turns go whole: what is cut inside of one is cut behind it.
-        """
-        if step >= self.steps:
-            return step
-        turn = self.turn_of(step)
-        steps = self.steps_of(turn)
-        if turn + 1 == self.turns or steps.start == step:
-            return step
-        return steps.stop
-
     def span(self, start: int, stop: int) -> range:
         """The messages from the beginning of step *start* up to that of step *stop*."""
         last = stop == len(self.first)
