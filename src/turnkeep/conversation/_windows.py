@@ -270,6 +270,7 @@ class Windows(Writing):
         is saved with the conversation; one tool result never takes more than half of a
         window that was named.
 
+        >>> from turnkeep import Conversation
         >>> chat = Conversation(budget=200_000, model="claude-sonnet-4-5")
         >>> chat.observe_overflow("prompt is too long: 210000 tokens > 200000 maximum")
         True

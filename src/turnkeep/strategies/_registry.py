@@ -62,7 +62,7 @@ def by_name(spec: str) -> Strategy:
     compositions for long tool use and for long memory.
 
     >>> by_name("truncate-tool-results:max_tokens=100 | oldest-turns")
-    Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestTurns())
+    Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestTurns(split_above=0.1))
     >>> by_name("keep-recent:share=0.3,rest=(oldest-steps & largest-first)").share
     0.3
 
