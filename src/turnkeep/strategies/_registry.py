@@ -61,8 +61,8 @@ def by_name(spec: str) -> Strategy:
     `chat` is what is done unless a strategy is given; `agent` and `memory` are
     compositions for long tool use and for long memory.
 
-    >>> by_name("truncate-tool-results:max_tokens=100 | oldest-turns")
-    Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestTurns(split_above=0.1))
+    >>> by_name("truncate-tool-results:max_tokens=100 | oldest-steps")
+    Then(first=TruncateToolResults(max_tokens=100, head=0.5), second=OldestSteps())
     >>> by_name("keep-recent:share=0.3,rest=(oldest-steps & largest-first)").share
     0.3
 
