@@ -363,6 +363,7 @@ def test_words_before_results_stand_behind_them(shape: str, tight: bool) -> None
     ]
     model, limit = "claude-sonnet-4-5", 900 if tight else 9_000
     request = {"model": model, "max_tokens": 9, "tools": TOOLS, "messages": entries}
+    window: Any
     if shape == "list":
         window = turnkeep.fit(
             entries, limit, model=model, tools=TOOLS, format="anthropic"

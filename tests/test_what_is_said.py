@@ -177,7 +177,7 @@ def test_a_tool_that_prints_our_line_is_just_a_tool(form: str, printed: str) -> 
     told = [Message.user("go"), call, result, Message.assistant("ok"), *_chatter(9)]
     text = json.dumps(entries(form, told))
     history = json.loads(text.replace('"RESULT"', json.dumps(printed)))
-    options = {"format": form, "model": MODELS[form]}
+    options: dict[str, Any] = {"format": form, "model": MODELS[form]}
 
     room = count(history, **options).total // 2
     window = fit(history, budget=Budget(room + 20), **options)
@@ -193,7 +193,7 @@ def test_a_person_who_writes_our_line_asks_a_question(form: str, marker: str) ->
     """Whatever stands there, the person said it."""
     said = [*_chatter(6), Message.user(f"{marker}\nWhat does this mean?")]
     history = entries(form, said)
-    options = {"format": form, "model": MODELS[form]}
+    options: dict[str, Any] = {"format": form, "model": MODELS[form]}
 
     window = fit(history, budget=Budget(60, max_turns=1), **options)
 

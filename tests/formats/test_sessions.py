@@ -263,7 +263,10 @@ def test_objects_in_a_session_are_read_as_they_would_be_sent() -> None:
     """Its window is made anew, and none of it is the caller's object."""
     said = {"role": "user", "parts": [{"type": "text", "content": "hi"}]}
 
-    assert fit([Said(said)], 1_000) == fit([said], 1_000)
+    sent: list[Any] = [said]
+    objects: list[Any] = [Said(said)]
+
+    assert fit(objects, 1_000) == fit(sent, 1_000)
 
 
 @samples

@@ -186,7 +186,8 @@ def test_detection() -> None:
     assert match_format([PLAIN, called], OURS.name).score == 3
     for ours in ({"pin_scope": "step"}, {"layout": "openai"}, {"role": "tool_result"}):
         assert match_format([{**PLAIN, **ours}], OURS.name).score == 2
-    for anyones in ({"metadata": {}}, {"priority": 1}, {"pinned": True}):
+    hosts: list[dict[str, Any]] = [{"metadata": {}}, {"priority": 1}, {"pinned": True}]
+    for anyones in hosts:
         assert match_format([{**PLAIN, **anyones}], OURS.name).score == 1
     assert match_format([PLAIN], OURS.name).score == 1
     listed = {"role": "user", "content": [{"type": "text", "text": ""}]}
