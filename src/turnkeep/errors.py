@@ -70,8 +70,9 @@ class Held:
     """Id of the message, or `"tools"`, `"system"`, `"overhead"`."""
 
     cause: str
-    """`pinned`, `pending`, `question`, `newest`, `system`, `tools`, `overhead`,
-    `signature` or `not_offered` (the strategy never offered it)."""
+    """`pinned`, `pending`, `question`, `newest`, `unread`, `system`, `memory`,
+    `stateful`, `tools`, `overhead`, `signature`, `profile` or `not_offered` (the
+    strategy never offered it)."""
 
     tokens: int
     """Tokens it occupies; for another limit than tokens, how many it uses of it."""

@@ -176,7 +176,10 @@ def repair(
     fmt, envelope = open_messages(messages, format, model)
     profile = get_profile(fmt.name, model or envelope.model)
     mended = repair_messages(
-        list(decode_entries(envelope, fmt)), profile=profile, close=close
+        list(decode_entries(envelope, fmt)),
+        profile=profile,
+        close=close,
+        stateful=bool(envelope.kept),
     )
     value: Any = messages
     if mended.changed or envelope.session is not None:

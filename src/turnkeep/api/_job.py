@@ -167,6 +167,7 @@ class Job:
             stand_in_text=stand_in_text,
             per_message=placement == "after-call",
             demands=policy,
+            kept=self.envelope.kept,
         )
         self.history = History(self.source.grouping, self.source, self._rules)
         self.terms = Terms(

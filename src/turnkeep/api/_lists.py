@@ -147,6 +147,7 @@ class ListSource:
         self.format = fmt
         self._counter = counter
         self._lines_join = lines_join
+        self._stateful = bool(envelope.kept)
         self._entries = list(envelope.entries) if lasting else envelope.entries
         self._shown: Sequence[Any] = self._entries
         if envelope.objects is not None:
@@ -192,12 +193,16 @@ class ListSource:
     def _group(self, outline: Outline, columns: Columns) -> Grouping:
         """Group all at once, late results apart from those of the last calls."""
         late: dict[int, list[int]] = {}
-        grouping = group_columns(columns, late, lines_join=self._lines_join)
+        grouping = group_columns(
+            columns, late, lines_join=self._lines_join, stateful=self._stateful
+        )
         if not late:
             return grouping
         outline, columns = part_late(outline, columns, late, self.message)
         self._take(outline)
-        return group_columns(columns, lines_join=self._lines_join)
+        return group_columns(
+            columns, lines_join=self._lines_join, stateful=self._stateful
+        )
 
     def _take_ids(self, places: Sequence[int], found: Sequence[Any]) -> dict[str, int]:
         """The entries at *places* that have an id of their own, by it."""
@@ -216,7 +221,7 @@ class ListSource:
 
     def _group_one_by_one(self) -> Grouping:
         """Group messages that are all decoded, late results apart as well."""
-        grouping = Grouping(lines_join=self._lines_join)
+        grouping = Grouping(lines_join=self._lines_join, stateful=self._stateful)
         entries, messages = self._wire, self._messages
         made: dict[int, Message] = {}
         wire: list[int] = []

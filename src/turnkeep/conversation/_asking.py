@@ -92,4 +92,5 @@ def rules_of(ledger: Ledger, desk: CallDesk, ask: Ask, policy: Policy) -> Rules:
         stand_in_text=ask.stand_in_text,
         per_message=policy.results == "after-call",
         demands=policy,
+        kept=ledger.kept,
     )

@@ -115,6 +115,7 @@ class Conversation(Answering, Responding):
             tools=envelope.tools if tools is None else tools,
             **options,
         )
+        chat._ledger.keep_elsewhere(envelope.kept)
         chat._take(_decoded(source, envelope))
         return chat
 

@@ -122,7 +122,9 @@ class Learner:
         """Another model has limits of its own."""
         self.ceiling = self.longest = self._within = None
 
-    def observe(self, usage: Any, plan: Plan | None, *, exact: bool) -> Observation:
+    def observe(
+        self, usage: Any, plan: Plan | None, *, exact: bool, teaches: bool
+    ) -> Observation:
         """Take one answer's usage.
 
         Args:
@@ -132,6 +134,8 @@ class Learner:
                 The plan of the window that was sent.
             exact:
                 Whether the counter needs no correction.
+            teaches:
+                Whether it may be corrected by this request.
 
         Raises:
             FormatError: There are no token counts in *usage*.
@@ -152,7 +156,7 @@ class Learner:
             if tells or self._warm_prefix:
                 self._warm_prefix = read.input_tokens
         sent = request_tokens(usage)
-        if plan is not None and not exact and sent:
+        if plan is not None and teaches and sent:
             self.calibration = self.calibration.learn(estimated, sent)
         self.usage += read
         self.totals = self.totals.add(stats)

@@ -115,6 +115,8 @@ def _with_settings(
         if wrong is None or wrong in options:
             raise
         raise FormatError(str(error), f"$.{wrong}") from None
+    kept = structure(thaw(rest.get("kept", [])), tuple[str, ...], "$.kept")
+    chat._ledger.keep_elsewhere(kept)
     if "learned" in rest:
         saved = structure(thaw(rest["learned"]), SavedLearning, "$.learned")
         chat._fitter.learner = Learner.from_saved(saved)

@@ -76,6 +76,7 @@ FIELDS = (
     "counts",
     "cut",
     "format",
+    "kept",
     "learned",
     "metadata",
     "model",
@@ -143,6 +144,7 @@ def settings_of(chat: Core) -> dict[str, Any]:
         fields["learned"] = unstructure(learned)
     for name, value in (
         ("format", chat._format),
+        ("kept", list(chat._ledger.kept)),
         ("model", chat.model),
         ("tools", chat.tools),
         ("metadata", chat.metadata),

@@ -255,7 +255,12 @@ class Windows(Writing):
 
     def _learn(self, usage: Any, plan: Plan | None) -> Observation:
         fitter = self._fitter
-        seen = fitter.learner.observe(usage, plan, exact=self._ledger.counter.exact)
+        ledger = self._ledger
+        # Of a request of which the provider keeps a part, nobody knows the size.
+        teaches = not (ledger.counter.exact or ledger.is_stateful)
+        seen = fitter.learner.observe(
+            usage, plan, exact=ledger.counter.exact, teaches=teaches
+        )
         if seen.cold:
             fitter.pace.cold = True
         return seen
@@ -284,12 +289,15 @@ class Windows(Writing):
                 The window that was sent; the last one unless given.
 
         Returns:
-            `False` where it is another error; nothing is learned then.
+            `False` where it is another error; nothing is learned then, nor where the
+            provider keeps a part of the context under an id.
         """
         told = read_exceeded(error)
         if told is None:
             return False
         with self._lock:
+            if self._ledger.is_stateful:
+                return True
             budget = self._budget
             room = 0 if budget is None else budget.max_tokens - budget.reserve
             source = None if window is None else window._source  # noqa: SLF001 - ours

@@ -18,7 +18,7 @@ from ._choices import (
     check_text,
 )
 from ._draft import Draft
-from ._planner import left_out, make_plan, missed_target
+from ._planner import left_out, make_plan, missed_target, not_counted
 from ._terms import Memory, Terms
 
 __all__ = [
@@ -36,4 +36,5 @@ __all__ = [
     "left_out",
     "make_plan",
     "missed_target",
+    "not_counted",
 ]

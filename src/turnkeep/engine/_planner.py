@@ -270,6 +270,7 @@ class Planner:
             early = history.early
             bad = [p for p in history.grouping.problems if p.message not in early]
             draft.warnings += left_out(bad, history.source.id)
+        draft.warnings += not_counted(history)
         return Plan(
             tokens=draft.tokens + self.case.fixed,
             available=self.case.available,
@@ -301,6 +302,17 @@ def missed_target(target: int, tokens: int) -> str:
         f"the target of {target} tokens was missed: "
         f"{tokens} cannot go under this strategy"
     )
+
+
+def not_counted(history: History) -> list[str]:
+    """The warning about what the provider keeps, if it keeps anything."""
+    names = list(history.rules.kept)
+    if history.grouping.references:
+        names.append("item_reference")
+    if not names:
+        return []
+    said = f"what the provider keeps under {' and '.join(names)} is neither counted nor"
+    return [f"{said} cut: the request may be larger than it says"]
 
 
 def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:

@@ -34,7 +34,7 @@ from ._ids import lacks_id, with_call_ids
 from ._joins import change_sides, shares_entry
 from ._marks import Marks
 from ._outline import Outline
-from ._shape import MARKS, as_array, as_object
+from ._shape import MARKS, as_array, as_object, real_id
 from ._wire import need, rest, weave
 
 _LISTED: Final = f"{NAME}:[]"
@@ -74,8 +74,8 @@ class Anthropic:
         if len(entry) == 2:
             return decode_message(entry, path, NAME, _NO_FIELDS)
         fields: dict[str, Any] = {"extra": rest(entry, _KNOWN, path)}
-        if isinstance(wire_id := entry.get("id"), str):
-            fields["id"] = wire_id
+        if identity := real_id(entry.get("id")):
+            fields["id"] = identity
         return decode_message(entry, path, NAME, fields)
 
     def outline(self, entries: Sequence[Any], path: str = "$") -> Outline:

@@ -76,6 +76,9 @@ class Envelope:
     session: str | None = None
     """The format that the entries were read from, where `wire` is another one."""
 
+    kept: tuple[str, ...] = ()
+    """Keys of the body under which the provider keeps what stands before the list."""
+
     notes: tuple[str, ...] = ()
     """What the reader left out or had to settle, one sentence each, for people."""
 

@@ -19,7 +19,7 @@ from turnkeep.model import (
 from turnkeep.model._layout import Layout, layout_text
 
 from ._outline import Outline, OutlineReader
-from ._shape import MARKS, as_array, as_object
+from ._shape import MARKS, as_array, as_object, real_id
 from ._split import split_results
 from ._wire import kind_of, rest
 
@@ -78,8 +78,8 @@ class BlockFormat(ABC):
         known = frozenset({"role", self.content_key})
         if extra := rest(entry, known, path):
             fields["extra"] = extra
-            if isinstance(extra.get("id"), str):
-                fields["id"] = extra["id"]
+            if identity := real_id(extra.get("id")):
+                fields["id"] = identity
         if any(type(block) is ToolResult for block in blocks):
             layout = Layout(self.name, codes="".join(codes), flag=flag)
             theirs = self.is_theirs

@@ -17,6 +17,7 @@ def open_body(
     system: tuple[str, ...] = (),
     tools: tuple[str, ...] = ("tools",),
     model: tuple[str, ...] = ("model",),
+    kept: tuple[str, ...] = (),
 ) -> Envelope:
     """Take a list, or a body whose list stands under *key*, apart.
 
@@ -31,6 +32,8 @@ def open_body(
             The same for the tools.
         model:
             The same for the model.
+        kept:
+            Keys that say what the provider keeps of the context.
 
     Raises:
         FormatError: It is neither.
@@ -57,5 +60,6 @@ def open_body(
         model=name if isinstance(name, str) else None,
         path=f"$.{key}",
         is_body=True,
+        kept=tuple(name for name in kept if value.get(name) is not None),
         replace=lambda made: {**value, key: made},
     )

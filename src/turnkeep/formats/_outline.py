@@ -28,6 +28,7 @@ from turnkeep.turns import (
     Answer,
     CallKey,
     Columns,
+    Hosted,
     LinkId,
     code_of,
     entry_of,
@@ -35,7 +36,7 @@ from turnkeep.turns import (
     thinks,
 )
 
-from ._shape import MARKS
+from ._shape import MARKS, is_placeholder
 
 ONE_CALL: Final = ASSISTANT + CALL
 """The code of a message with one call."""
@@ -82,8 +83,10 @@ class Outline:
 def own_id(entry: Any) -> Any:
     """What stands where an entry has its id; `None` where there is none."""
     if isinstance(entry, Mapping):
-        return entry.get("id")
-    return getattr(entry, "id", None)
+        found = entry.get("id")
+    else:
+        found = getattr(entry, "id", None)
+    return None if is_placeholder(found) else found
 
 
 def stands_in_front(message: Message) -> bool:
@@ -142,6 +145,7 @@ class OutlineReader(ABC):
         self._messages: dict[int, Message] = {}
         self._answers: dict[int, Sequence[Answer]] = {}
         self._summaries: list[int] = []
+        self._hosted: dict[int, Hosted] = {}
 
     @abstractmethod
     def scan(self) -> Any:
@@ -173,6 +177,7 @@ class OutlineReader(ABC):
                 keys_of,
                 self._answers,
                 self._summaries,
+                self._hosted,
             ),
             wire,
             self.reasoning,
@@ -184,6 +189,8 @@ class OutlineReader(ABC):
 
     def note_id(self, identity: Any) -> None:
         """Note the id of the entry whose first message has been noted last."""
+        if is_placeholder(identity):
+            return
         self.id_at.append(len(self.codes) - 1 - len(self.more))
         self.ids.append(identity)
 
@@ -249,6 +256,8 @@ class OutlineReader(ABC):
                 self.result_ids += map(link_id, row.results)
             if row.is_summary:
                 self._summaries.append(index)
+            if row.hosted is not None:
+                self._hosted[index] = row.hosted
             if thinks(part):
                 self.reasoning.append(index)
             if stands_in_front(part):

@@ -104,6 +104,7 @@ def part_late(
         keys_of,
         answers,
         list(map(now, columns.summaries)),
+        {now(index): hosted for index, hosted in columns.hosted.items()},
     )
     reasoning = list(map(now, outline.reasoning))
     in_front = list(map(now, outline.in_front))

@@ -4,7 +4,7 @@ import json
 import re
 import string
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -62,6 +62,23 @@ def json_type(value: Any) -> str:
 def wrong(what: str, expected: str, value: Any, path: str) -> FormatError:
     """The error for a value of the wrong type: what it is, and what it must be."""
     return FormatError(f"{what} must be {expected}, got {json_type(value)}", path)
+
+
+PLACEHOLDERS: Final = frozenset({"__fake_id__"})
+"""Ids that an SDK gives to every item, which are none (openai-agents:
+`FAKE_RESPONSES_ID`)."""
+
+
+def is_placeholder(identity: object) -> bool:
+    """Whether what stands where an id stands is none."""
+    return type(identity) is str and identity in PLACEHOLDERS
+
+
+def real_id(identity: object) -> str | None:
+    """The id that stands there, if it is one."""
+    if not isinstance(identity, str) or identity in PLACEHOLDERS:
+        return None
+    return identity or None
 
 
 def as_object(value: Any, what: str, path: str) -> dict[str, Any]:

@@ -94,6 +94,8 @@ class Rules:
     """Whether results must follow their call's own message (see `needs_stand_in`)."""
     demands: Policy = NO_DEMANDS
     """What the provider demands of a window."""
+    kept: tuple[str, ...] = ()
+    """Keys of the request under which the provider keeps what stands before it."""
 
 
 class History:
@@ -338,6 +340,8 @@ class History:
         soft: set[int] = set()
         for step in self._system_steps():
             held[step] = Cause.SYSTEM
+        for index in (*grouping.stored, *grouping.references):
+            held.setdefault(grouping.step_at(index), Cause.STATEFUL)
         turns: set[int] = set()
         for index, scope in sorted(rules.pins.items()):
             step = grouping.step_at(index)

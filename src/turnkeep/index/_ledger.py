@@ -80,12 +80,14 @@ class Ledger:
         """The end of the chain of messages that were replaced."""
         self.costs = Costs(counter)
         self.lines_join = False
+        self.kept: tuple[str, ...] = ()
+        """Keys of a request under which the provider keeps what stands before it."""
         self.leaves_out_thinking = leaves_out_thinking(counter)
         """Whether what was thought before the newest question counts as nothing."""
         self._begin()
 
     def _begin(self) -> None:
-        self.grouping = Grouping(lines_join=self.lines_join)
+        self.grouping = Grouping(lines_join=self.lines_join, stateful=bool(self.kept))
         self.asked = -1
         """The newest message of the user's own."""
         self.sums: Sums | None = None
@@ -149,6 +151,8 @@ class Ledger:
                 self.sums.pin(index, message.pin_scope)
             self.version += 1  # it may hold what stands before it
         self.revision += 1
+        if entry.hosted is not None and entry.hosted.refers and bad:
+            self.regroup()  # what answered nothing here may answer what is kept
         return index
 
     def _ask(self, index: int) -> None:
@@ -332,6 +336,21 @@ class Ledger:
         self.grouping.lines_join = joins
         return False
 
+    def keep_elsewhere(self, names: Sequence[str]) -> None:
+        """The provider keeps what stands before the first message under these keys.
+
+        Costs the history.
+        """
+        if self.kept != tuple(names):
+            self.kept = tuple(names)
+            self.revision += 1
+            self.regroup()
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the provider keeps part of what it reads."""
+        return bool(self.kept or self.grouping.references)
+
     def load(self, messages: Sequence[Message], counts: Sequence[int] = ()) -> None:
         """Take over messages that have ids, and their counts where there are some.
 
@@ -378,6 +397,7 @@ class Ledger:
         """An independent copy; costs the history."""
         other = Ledger(self.counter)
         other.join_lines(self.lines_join)
+        other.keep_elsewhere(self.kept)
         for index, message in enumerate(self.messages):
             other.append(message, self.counts[index])
         return other

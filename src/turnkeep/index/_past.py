@@ -86,6 +86,7 @@ class Past:
         """The first *total* messages, grouped and summed up again; costs them."""
         earlier = Ledger(self._counter)
         earlier.join_lines(self._ledger.lines_join)
+        earlier.keep_elsewhere(self._ledger.kept)
         messages = [self.message(index) for index in range(total)]
         earlier.load(messages, [self.known(index) for index in range(total)])
         return earlier

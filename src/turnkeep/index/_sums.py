@@ -170,6 +170,8 @@ class Sums:
         for index in grouping.summaries:
             step = grouping.step_of[index]
             self._hold(("summary", step), [step])
+        for index in (*grouping.stored, *grouping.references):
+            self._hold(("stored", index), [grouping.step_of[index]])
         for index, scope in pins.items():
             self.pin(index, scope)
         per_message = self.setting.per_message
@@ -202,6 +204,8 @@ class Sums:
             self._shift(step, weight)
         if kind == NOTE and len(grouping.lines) == 1 and index in grouping.lines:
             self._renew([*self.holders])  # turns keep their last steps from now on
+        if index in grouping.stored[-1:] or index in grouping.references[-1:]:
+            self._hold(("stored", index), [step])
         if kind in (RESULT, USER):
             if grouping.ties and step in grouping.ties:
                 self._tie(step)

@@ -22,6 +22,10 @@ class Cause(StrEnum):
     """A result that the model has not read yet, and its call."""
     PINNED = "pinned"
     PENDING = "pending"
+    MEMORY = "memory"
+    """What the provider put in place of earlier messages; they go because of it."""
+    STATEFUL = "stateful"
+    """It refers to what the provider keeps, or answers a call that is kept there."""
     # why it goes
     AGE = "age"
     SIZE = "size"

@@ -22,6 +22,8 @@ _STAYS: Final[Mapping[str, str]] = {
     Cause.UNREAD: "the model has not read this tool's answer yet",
     Cause.PINNED: "it is pinned, or its turn is",
     Cause.PENDING: "a tool call of its step or turn still waits for its answer",
+    Cause.MEMORY: "the provider put it in place of earlier messages",
+    Cause.STATEFUL: "it belongs to what the provider keeps under an id",
     Cause.SIGNATURE: "signed reasoning that is kept is only valid with it",
     Cause.PROFILE: "the provider demands it where it stands",
 }
@@ -36,6 +38,7 @@ _GOES: Final[Mapping[str, str]] = {
     Cause.DIGEST: "a list of its ids and names stands for it",
     Cause.REPAIR: "a provider would have refused it: an orphan or a duplicate",
     Cause.RESOLVED: "it was a placeholder, and the answer has come",
+    Cause.MEMORY: "the provider's own memory stands for it",
     Cause.DISPLAY: "it is shown to people only and never sent",
     Cause.PROFILE: "the provider would not take it where it stands",
 }

@@ -77,7 +77,7 @@ class Progress:
 
     def follow(self, seq: int, entry: Entry) -> tuple[Placed, Progress]:
         """Place one message as `advance` does; faster where nothing is open."""
-        kind, calls, results, _ = entry
+        kind, calls, results, _, _ = entry
         if not (self.open or calls or results):
             if kind == USER:
                 return Placed(seq, USER, seq, seq), Progress(seq, seq, seq, -1)

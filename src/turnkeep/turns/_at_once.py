@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ._calls import OpenCall, Problem
+from ._calls import OpenCall
 from ._columns import KIND_OF, Columns, LinkId
 from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, SYSTEM, USER, Answer, Entry
 from ._grouping import Grouping
@@ -26,6 +26,7 @@ def group_columns(
     late: dict[int, list[int]] | None = None,
     *,
     lines_join: bool = False,
+    stateful: bool = False,
 ) -> Grouping:
     """Group a whole history at once; the same as adding each of its messages.
 
@@ -40,8 +41,10 @@ def group_columns(
             are paired before the others of their message.
         lines_join:
             See `Grouping`.
+        stateful:
+            See `Grouping`.
     """
-    return _AtOnce(columns, late, lines_join=lines_join)
+    return _AtOnce(columns, late, lines_join=lines_join, stateful=stateful)
 
 
 class _Stray(NamedTuple):
@@ -77,8 +80,11 @@ class _AtOnce(Grouping):
         late: dict[int, list[int]] | None = None,
         *,
         lines_join: bool = False,
+        stateful: bool = False,
     ) -> None:
-        super().__init__(lines_join=lines_join)
+        hosted = columns.hosted
+        stateful = stateful or any(found.refers for found in hosted.values())
+        super().__init__(lines_join=lines_join, stateful=stateful)
         self._columns = columns
         self._late = late
         self._asked: set[LinkId] | None = None
@@ -87,6 +93,7 @@ class _AtOnce(Grouping):
         """By id, the results that stand right behind their calls."""
         self.kinds = bytearray(columns.codes.translate(KIND_OF))
         self.summaries = list(columns.summaries)
+        self.settings = {i for i, found in hosted.items() if found.sets_up}
         strays = self._pair()
         if lines_join:
             self._join_lines(strays)
@@ -118,6 +125,8 @@ class _AtOnce(Grouping):
             self._seat(strays, notes)
         for index in self.lines:
             self.lines[index] = self.step_at(index)
+        for index, found in hosted.items():
+            self._host(index, found)
         if self.kinds:
             self._set_places(strays)
 
@@ -228,7 +237,7 @@ class _AtOnce(Grouping):
         while at >= 0:
             if self._ends_results(at, strays):
                 at += 1
-                while kinds[at : at + 1] == _LINE:
+                while kinds[at : at + 1] == _LINE and at not in self.settings:
                     kinds[at] = NOTE
                     self.lines[at] = -1
                     at += 1
@@ -295,9 +304,8 @@ class _AtOnce(Grouping):
             return
         name = answer.id if answer.id is not None else f"\0{answer.name}"
         known = self._closed_before(name, index)
-        kind = "orphan_result" if known is None else "duplicate_result"
         said = answer.id if answer.id is not None else answer.name
-        self.problems.append(Problem(kind, index, position, said or ""))
+        self._note_problem(index, position, said or "", known)
         if known is not None and known != index:
             stray.homes.append(known)
 
@@ -316,7 +324,7 @@ class _AtOnce(Grouping):
                 self.late.setdefault(step, []).append(index)
             for other in others:
                 if other != step:
-                    self._tie(step, other)
+                    self._share(step, other)
             if stray is not None and stray.carriers:
                 self._note_place_of(index, stray, strays)
 

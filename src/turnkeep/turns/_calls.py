@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import attrs
 
 from ._entries import CallKey
+from ._hosted import BY_PROVIDER, UNSPOKEN
 
 
 @attrs.frozen
@@ -34,7 +35,7 @@ class Problem:
 class OpenCall:
     """A call without a final result."""
 
-    __slots__ = ("answer", "id", "message", "name", "open", "position")
+    __slots__ = ("answer", "id", "kind", "message", "name", "open", "position")
 
     def __init__(self, message: int, position: int, key: CallKey) -> None:
         """A call nobody has answered yet."""
@@ -42,6 +43,8 @@ class OpenCall:
         self.position: int = position
         self.id: str | None = key.id
         self.name: str = key.name
+        self.kind: str = key.kind
+        """See `CallKey`."""
         self.answer: tuple[int, int] | None = None
         """The newest result that is not final: its message and place in it."""
         self.open: bool = True
@@ -50,6 +53,16 @@ class OpenCall:
     def key(self) -> str:
         """The call's id, or its name where the format has no ids."""
         return self.id if self.id is not None else self.name
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether the provider answers it, and the caller cannot."""
+        return self.kind in BY_PROVIDER
+
+    @property
+    def takes_stand_in(self) -> bool:
+        """Whether a text of ours can stand for its answer."""
+        return self.kind not in UNSPOKEN
 
     def __repr__(self) -> str:
         """Show what it is and where it stands."""

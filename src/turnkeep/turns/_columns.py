@@ -8,6 +8,7 @@ import attrs
 
 from ._entries import (
     ASSISTANT,
+    MEMORY,
     NOTE,
     OURS,
     RESULT,
@@ -17,6 +18,7 @@ from ._entries import (
     CallKey,
     Entry,
 )
+from ._hosted import Hosted
 
 LinkId: TypeAlias = str | tuple[str]
 """What links a call to its result: its id, or where it has none its tool's name, as a
@@ -39,7 +41,7 @@ KIND_OF: Final = bytes(code % CALL for code in range(256))
 """The kind of a message, by its code: a table for `bytes.translate`."""
 
 _FINAL = bytes([RESULT])
-_UNLINKED = bytes([SYSTEM, USER, ASSISTANT, NOTE, OURS])
+_UNLINKED = bytes([SYSTEM, USER, ASSISTANT, NOTE, OURS, MEMORY])
 _IS_LINKED = bytes(code not in _UNLINKED for code in range(256))
 _CALLS = bytes(
     code // CALL if code % CALL == ASSISTANT and code != MANY_CALLS else 0
@@ -128,6 +130,8 @@ class Columns:
     """The results of the messages with the code `MANY_RESULTS`."""
     summaries: Sequence[int] = ()
     """The messages that stand for earlier ones, in order."""
+    hosted: Mapping[int, Hosted] = {}
+    """What messages hold of their provider's own doing, in order."""
 
     def strays(self) -> Iterator[Linked]:
         """Calls without their results right behind them, and other results, in order.

@@ -5,7 +5,18 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 
 from ._calls import OpenCall, Problem, pick, take_out
-from ._entries import ASSISTANT, HIDDEN, NOTE, RESULT, SYSTEM, USER, Answer, Entry
+from ._entries import (
+    ASSISTANT,
+    HIDDEN,
+    NOTE,
+    RESULT,
+    SYSTEM,
+    USER,
+    Answer,
+    CallKey,
+    Entry,
+)
+from ._hosted import Does, Hosted, Memory
 
 
 class Grouping:
@@ -13,6 +24,7 @@ class Grouping:
 
     __slots__ = (
         "_closed",
+        "_hosts",
         "_names",
         "_open",
         "_place",
@@ -26,17 +38,28 @@ class Grouping:
         "late",
         "lines",
         "lines_join",
+        "memories",
         "opened",
         "problems",
+        "references",
+        "settings",
+        "shared",
+        "stateful",
         "step_of",
+        "stored",
         "summaries",
         "superseded",
         "ties",
         "turn_first",
+        "waiting",
     )
 
     def __init__(
-        self, entries: Iterable[Entry] = (), *, lines_join: bool = False
+        self,
+        entries: Iterable[Entry] = (),
+        *,
+        lines_join: bool = False,
+        stateful: bool = False,
     ) -> None:
         """Group *entries*; more may be added later.
 
@@ -45,7 +68,24 @@ class Grouping:
                 How grouping sees each message.
             lines_join:
                 Whether system messages behind a tool round are part of its step.
+            stateful:
+                Whether the provider keeps what stood before the first message.
         """
+        self.stateful = stateful
+        """Whether the provider keeps calls that are not here: their results are
+        whole."""
+        self.stored: list[int] = []
+        """Results whose call the provider keeps."""
+        self.references: list[int] = []
+        """Messages that are references to what the provider keeps, in order."""
+        self.memories: list[tuple[int, Memory]] = []
+        """Messages that hold a provider's memory, and its form, in order."""
+        self.settings: set[int] = set()
+        """System messages that set something up, and are part of no round."""
+        self.waiting: dict[str, OpenCall] = {}
+        """Calls of the provider's own that it has not answered, by id."""
+        self._hosts: dict[str, int] = {}
+        """By id, the message whose call others answer, or came out of."""
         self.lines_join = lines_join
         """Whether system messages right behind a round's results belong to its step."""
         self.lines: dict[int, int] = {}
@@ -69,7 +109,10 @@ class Grouping:
         """Results that were not final and have been replaced, and by which message."""
         self.problems: list[Problem] = []
         self.ties: dict[int, set[int]] = {}
-        """Steps that share a message and can only leave together."""
+        """Steps that can only leave together: they share a message, or the provider's
+        own calls and answers tie them."""
+        self.shared: set[int] = set()
+        """Those of them that share a message."""
         self.summaries: list[int] = []
         """Messages that stand for earlier ones."""
         self.opened: Sequence[OpenCall] = ()
@@ -105,9 +148,20 @@ class Grouping:
                 The message whose call it answers, where that is known: an id alone may
                 name several open calls.
         """
-        kind, calls, results, is_summary = entry
+        step = self._add(entry, meant_for)
+        if entry.hosted is not None:
+            self._host(len(self.kinds) - 1, entry.hosted)
+        return step
+
+    def _add(self, entry: Entry, meant_for: int) -> int:
+        kind, calls, results, is_summary, hosted = entry
         index = len(self.kinds)
-        if kind == SYSTEM and self.lines_join and self._ends_round(index - 1):
+        if (
+            kind == SYSTEM
+            and self.lines_join
+            and not (hosted is not None and hosted.sets_up)
+            and self._ends_round(index - 1)
+        ):
             self.lines[index] = len(self.first) - 1
             kind = NOTE
         if is_summary:
@@ -202,14 +256,7 @@ class Grouping:
             known = self._closed_before(
                 answer.id if answer.id is not None else f"\0{answer.name}", index
             )
-            self.problems.append(
-                Problem(
-                    "orphan_result" if known is None else "duplicate_result",
-                    index,
-                    position,
-                    str(key or ""),
-                )
-            )
+            self._note_problem(index, position, key or "", known)
             if known is not None and known != index:
                 steps.append(self.step_of[known])
         if kind == USER or not steps:
@@ -224,12 +271,63 @@ class Grouping:
                 self.late.setdefault(step, []).append(index)
         for other in steps:
             if other != step:
-                self._tie(step, other)
+                self._share(step, other)
         self._note_place(index, carriers)
         if kind == USER or not carriers:
             # Words end a run of results, and so does what answers nothing.
             self._place = self._run_results = -1
         return step
+
+    def _note_problem(
+        self, index: int, position: int, key: str, known: int | None
+    ) -> None:
+        """Note a result that answers no open call; *known*: what closed its call."""
+        kind = "orphan_result" if known is None else "duplicate_result"
+        problem = Problem(kind, index, position, key)
+        if known is None and self.stateful:
+            self.stored.append(index)
+        else:
+            self.problems.append(problem)
+
+    def _host(self, index: int, hosted: Hosted) -> None:
+        """Take in what a message holds of the provider's own doing."""
+        step = self.step_at(index)
+        if hosted.memory is not None:
+            self.memories.append((index, hosted.memory))
+        if hosted.sets_up:
+            self.settings.add(index)
+        if hosted.refers:
+            self.references.append(index)
+            self._keep_elsewhere()
+        for does, name, tool in hosted.links:
+            if does is Does.CALL:
+                key = CallKey(name, tool, "server_tool")
+                self.waiting[name] = OpenCall(index, -1, key)
+            if does in (Does.CALL, Does.OFFER):
+                self._hosts[name] = index
+                continue
+            if does is Does.ANSWER:
+                self.waiting.pop(name, None)
+            home = self._hosts.get(name)
+            if home is not None and (other := self.step_at(home)) != step:
+                self._tie(step, other)
+
+    def _keep_elsewhere(self) -> None:
+        """The provider keeps calls that are not here: orphans are whole after all."""
+        self.stateful = True
+        orphans = [p for p in self.problems if p.kind == "orphan_result"]
+        if orphans:
+            self.stored = sorted({*self.stored, *(p.message for p in orphans)})
+            self.problems = [p for p in self.problems if p.kind != "orphan_result"]
+
+    def together(self, step: int) -> Collection[int]:
+        """The steps that can only leave together with *step*, itself included."""
+        return self.ties.get(step) or (step,)
+
+    @property
+    def memory(self) -> tuple[int, Memory] | None:
+        """The message that holds the provider's newest memory, and its form."""
+        return self.memories[-1] if self.memories else None
 
     def _note_place(self, index: int, carriers: list[int]) -> None:
         """Note where results stand that do not follow their calls, in *carriers*."""
@@ -296,6 +394,11 @@ class Grouping:
         if answer.id is None:
             self._closed[f"\0{call.name}"] = index
         self._closed[call.id] = index
+
+    def _share(self, left: int, right: int) -> None:
+        """Tie steps that share a message."""
+        self.shared |= {left, right}
+        self._tie(left, right)
 
     def _tie(self, left: int, right: int) -> None:
         group = self.ties.get(left, {left}) | self.ties.get(right, {right})
@@ -413,7 +516,7 @@ class Grouping:
             return None
         step = self.step_at(at)
         calls = (
-            step in self.ties
+            step in self.shared
             or any(kinds[index] == RESULT for index in self.members(step))
             or any(self.step_at(call.message) == step for call in self.open_calls)
         )

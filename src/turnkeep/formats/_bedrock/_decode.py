@@ -56,6 +56,8 @@ MEMBERS: Final = frozenset(
         "reasoningContent",
         "citationsContent",
         "searchResult",
+        "toolAddition",
+        "toolRemoval",
         "json",
     }
 )

@@ -18,6 +18,7 @@ from .._outline import END, ONE_CALL, UNKNOWN, unmarked
 from .._shape import MARKS
 
 _REASONING = ({"reasoningText"}, {"redactedContent"})
+_SETTINGS = ("toolAddition", "toolRemoval")
 _NOTHING: dict[str, Any] = {}
 
 
@@ -72,6 +73,8 @@ class BedrockReader(BlockReader):
                     else:
                         self.add_answer(content)
                 elif role == "system":
+                    if not all("text" in block for block in content):
+                        return entry
                     codes.append(SYSTEM)
                 else:
                     return entry
@@ -97,7 +100,10 @@ class BedrockReader(BlockReader):
                 # A call of the server's own.
                 raise ValueError
             return Says.CALL, inner["toolUseId"]
-        if member == "toolResult" and not by_model:
+        if member in _SETTINGS or (member == "toolResult" and by_model):
+            # Of the server's own doing.
+            raise ValueError
+        if member == "toolResult":
             unmarked(_said_in(block[member]))
             return Says.RESULT, block[member]["toolUseId"]
         if member == "reasoningContent" and by_model:

@@ -37,6 +37,7 @@ from .._shape import (
     frozen,
     frozen_object,
     json_type,
+    real_id,
     wrong,
 )
 from .._wire import kind_of
@@ -100,7 +101,7 @@ def _decode(entry: dict[str, Any], path: str, dialect: Dialect) -> Message:
     return trusted_message(
         WIRE_ROLES[role],
         blocks,
-        id=identity if isinstance(identity, str) else None,
+        id=real_id(identity),
         kind=kind_of(blocks),
         extra=frozen_object(reader.rest, path),
         layout=reader.layout(entry),

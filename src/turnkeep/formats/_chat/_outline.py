@@ -129,7 +129,14 @@ class _Reader(OutlineReader):
     @staticmethod
     def keys_in(entry: Any) -> list[CallKey]:
         """See `OutlineReader.keys_in`."""
-        return [CallKey(call["id"], _name_of(call)) for call in entry["tool_calls"]]
+        return [
+            CallKey(
+                call["id"],
+                _name_of(call),
+                "custom" if call.get("type") == "custom" else "",
+            )
+            for call in entry["tool_calls"]
+        ]
 
 
 def _may_be_ours(parts: list[Any]) -> bool:

@@ -19,6 +19,9 @@ from .._shape import MARKS
 
 _TEXT = ("text",)
 _THINKING = ("thinking", "redacted_thinking")
+_SHOWN = ("image", "document", "search_result")
+"""Blocks that are somebody's, and no more; any other may be of the provider's own
+doing, so that its message is decoded."""
 
 
 class ClaudeReader(BlockReader):
@@ -60,7 +63,7 @@ class ClaudeReader(BlockReader):
                             if said.removeprefix(marks) is not said:
                                 return entry
                             codes.append(USER)
-                        elif type(kind) is str:
+                        elif kind in _SHOWN:
                             codes.append(USER)
                         else:
                             return entry
@@ -72,13 +75,15 @@ class ClaudeReader(BlockReader):
                         codes.append(ASSISTANT)
                     elif len(content) == 1 and content[0]["type"] == "tool_use":
                         call_id = content[0]["id"]
-                        if type(call_id) is not str:
+                        if type(call_id) is not str or "caller" in content[0]:
                             return entry
                         call_ids.append(call_id)
                         codes.append(ONE_CALL)
                     else:
                         self.add_answer(content)
                 elif role == "system":
+                    if is_listed and any(b["type"] != "text" for b in content):
+                        return entry
                     codes.append(SYSTEM)
                 else:
                     return entry
@@ -92,7 +97,7 @@ class ClaudeReader(BlockReader):
     def look(block: Any, *, by_model: bool) -> Look:
         """See `BlockReader.look`."""
         kind = block["type"]
-        if kind == "tool_use" and by_model:
+        if kind == "tool_use" and by_model and "caller" not in block:
             return Says.CALL, block["id"]
         if kind == "tool_result" and not by_model:
             said = block.get("content")
@@ -105,8 +110,8 @@ class ClaudeReader(BlockReader):
             return WORDS
         if kind in _THINKING and by_model:
             return REASONING
-        if type(kind) is not str:
-            raise TypeError
+        if kind not in _SHOWN:
+            raise ValueError
         return NOTHING if by_model else WORDS
 
     @staticmethod

@@ -72,7 +72,10 @@ class Gemini(BlockFormat):
     def open(self, value: Any) -> Envelope:
         """A list of contents, or a body with `contents` and `systemInstruction`."""
         return open_body(
-            value, "contents", system=("systemInstruction", "system_instruction")
+            value,
+            "contents",
+            system=("systemInstruction", "system_instruction"),
+            kept=("cachedContent", "cached_content"),
         )
 
     def read_role(self, entry: dict[str, Any], path: str) -> tuple[str, str]:

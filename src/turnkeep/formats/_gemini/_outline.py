@@ -20,6 +20,8 @@ from ._decode import DATA
 
 _NOTHING: dict[str, Any] = {}
 _MEDIA = ("inlineData", "fileData")
+_HOSTED = ("toolCall", "toolResponse", "executableCode", "codeExecutionResult")
+"""What the provider does itself: its message is decoded."""
 
 
 class GeminiReader(BlockReader):
@@ -110,6 +112,8 @@ class GeminiReader(BlockReader):
         if kind == "functionResponse" and not by_model:
             unmarked(_said_in(block[key]))
             return Says.RESULT, _linked(block[key])
+        if kind in _HOSTED:
+            raise ValueError
         return WORDS if kind in _MEDIA else NOTHING
 
     @staticmethod

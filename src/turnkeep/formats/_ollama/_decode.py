@@ -29,6 +29,7 @@ from .._shape import (
     check_base64,
     frozen,
     frozen_object,
+    real_id,
     wrong,
 )
 from .._wire import kind_of
@@ -79,7 +80,7 @@ def decode_ollama(entry: Any, path: str) -> Message:
     return trusted_message(
         _ROLES[role],
         tuple(blocks),
-        id=identity if isinstance(identity, str) else None,
+        id=real_id(identity),
         kind=kind_of(blocks),
         extra=frozen_object(rest, path),
         layout=f"{NAME}:{json.dumps(frozen(entry, path))}" if odd else NAME,

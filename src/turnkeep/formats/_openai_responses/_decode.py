@@ -31,6 +31,7 @@ from .._shape import (
     as_text,
     frozen,
     frozen_object,
+    real_id,
     wrong,
 )
 from .._wire import kind_of
@@ -70,6 +71,9 @@ def decode_item(item: Any, path: str) -> Message:
     kind = item.get("type")
     if kind is None and "type" not in item and "role" in item and "content" in item:
         return _message(item, path)
+    if item.keys() == {"id"} and isinstance(item["id"], str):
+        # A reference to a stored item may leave its type out.
+        return _carried(item, Role.ASSISTANT, path)
     if kind is None:
         reason = "an item must have a type (or, a message, a role and content)"
         raise FormatError(reason, path)
@@ -82,16 +86,19 @@ def decode_item(item: Any, path: str) -> Message:
         return _call(item, kind, path)
     if kind in BUILT_IN_CALLS and isinstance(item.get("call_id"), str):
         return _built_in_call(item, kind, path)
-    if kind in OUTPUTS and item.get(call_id_key(kind)) is not None:
+    if kind in OUTPUTS and item.get(call_id_key(kind, item)) is not None:
         return _output(item, kind, path)
     role = Role.SYSTEM if kind in SETTINGS else Role.ASSISTANT
+    return _carried(item, role, path)
+
+
+def _carried(item: dict[str, Any], role: Role, path: str) -> Message:
     content = (Opaque(frozen(item, path), NAME),)
     return trusted_message(role, content, id=_id(item), layout=f"{NAME}:item")
 
 
 def _id(item: dict[str, Any]) -> str | None:
-    identity = item.get("id")
-    return identity if isinstance(identity, str) else None
+    return real_id(item.get("id"))
 
 
 def _rest(
@@ -188,7 +195,7 @@ def _built_in_call(item: dict[str, Any], kind: str, path: str) -> Message:
 
 
 def _output(item: dict[str, Any], kind: str, path: str) -> Message:
-    id_key, key = call_id_key(kind), OUTPUTS[kind]
+    id_key, key = call_id_key(kind, item), OUTPUTS[kind]
     call_id = as_text(item[id_key], id_key, f"{path}.{id_key}")
     known = {"type", id_key} if kind == "function_call_output" else {id_key}
     blocks: tuple[Block, ...] = ()
@@ -218,6 +225,8 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
         blocks, detail = (decode_part(said, where, "user"),), "part"
     elif key in item:
         blocks, detail = (Json(frozen(said, where)),), "json"
+    if id_key != call_id_key(kind):
+        detail += ",call_id"
     result = trusted_result(
         call_id, blocks, flags.is_error, flags.pending, flags.interim
     )

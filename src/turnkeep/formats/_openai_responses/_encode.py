@@ -153,11 +153,11 @@ def _output(
         kind = OUTPUT_OF.get(call_kind, "function_call_output")
     else:
         kind = message.extra.get("type", "function_call_output")
-    item = {"type": kind, call_id_key(kind): result.tool_call_id}
+    detail, _, spelled = layout_of(message, NAME).partition(",")
+    item = {"type": kind, spelled or call_id_key(kind): result.tool_call_id}
     blocks = list(result.content)
     if not result.final or result.is_error:
         blocks = lined_blocks(result, blocks)
-    detail = layout_of(message, NAME)
     if not blocks and not is_foreign(message) and detail == "":
         return item
     item[OUTPUTS[kind]] = _said_by(kind, blocks, message, detail)

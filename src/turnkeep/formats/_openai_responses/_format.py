@@ -21,6 +21,8 @@ from ._outline import outline_items
 from ._parts import NAME
 
 _INSTRUCTIONS = f"{NAME}:instructions"
+_KEPT = ("previous_response_id", "conversation")
+"""Keys of a body that say what the provider keeps of the context."""
 
 
 class OpenAIResponses:
@@ -41,12 +43,15 @@ class OpenAIResponses:
             found = open_list(value, self.name, key="input")
             if not isinstance(value, dict):
                 return found
-            return attrs.evolve(found, system=value.get("instructions"))
+            return attrs.evolve(
+                found, system=value.get("instructions"), kept=_kept_by(value)
+            )
         entry = {"role": "user", "content": value["input"]}
         found = open_list({**value, "input": [entry]}, self.name, key="input")
         return attrs.evolve(
             found,
             system=value.get("instructions"),
+            kept=_kept_by(value),
             replace=lambda made: value if made == [entry] else {**value, "input": made},
         )
 
@@ -115,6 +120,10 @@ class OpenAIResponses:
                 elif message.role is Role.ASSISTANT:
                     lost.append("an image or file of a message with role assistant")
         return lost
+
+
+def _kept_by(body: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(key for key in _KEPT if body.get(key) is not None)
 
 
 def _is_instructions(message: Message) -> bool:

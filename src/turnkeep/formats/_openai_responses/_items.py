@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from turnkeep.model import EMPTY
+
 CALLS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -41,14 +46,13 @@ OUTPUT_OF = {
 }
 """The type of the answer to each type of call; a function's is the default."""
 
-SETTINGS = frozenset({"additional_tools", "configuration_update"})
+SETTINGS = frozenset({"additional_tools", "configuration_update", "compaction_trigger"})
 """Items that set something up from there on: they stay, as system messages do."""
 
 OTHERS = frozenset(
     {
         "item_reference",
         "compaction",
-        "compaction_trigger",
         "web_search_call",
         "file_search_call",
         "image_generation_call",
@@ -67,6 +71,13 @@ KNOWN = frozenset(
 """Every type of the official SDK's union (openai 3.57, `ResponseInputItemParam`)."""
 
 
-def call_id_key(kind: str) -> str:
-    """Where an answer names its call: a local shell's output does it in `id`."""
-    return "id" if kind == "local_shell_call_output" else "call_id"
+_LOCAL = "local_shell_call_output"
+
+
+def call_id_key(kind: str, item: Mapping[str, Any] = EMPTY) -> str:
+    """Where an answer names its call.
+
+    A local shell's output does it in `id`, as the types of the official SDK have it;
+    some send it in `call_id`, as all others do.
+    """
+    return "id" if kind == _LOCAL and item.get("call_id") is None else "call_id"

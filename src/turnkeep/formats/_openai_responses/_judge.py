@@ -18,6 +18,8 @@ def judge_item(item: dict[str, Any]) -> Judgement:
     kind, role = item.get("type"), item.get("role")
     if isinstance(kind, str) and kind in KNOWN - {"message"}:
         return 3, f"an item of type {kind!r}"
+    if item.keys() == {"id"}:
+        return CARRIED, ""  # a reference that leaves its type out
     if keys := item.keys() & _ELSEWHERE:
         return NEVER, f"the key {min(keys)!r}"
     if role is None and isinstance(kind, str) and kind != "message":

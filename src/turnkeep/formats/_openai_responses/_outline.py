@@ -43,6 +43,8 @@ class _Reader(OutlineReader):
                         and type(item["arguments"]) is str
                     ):
                         return item
+                    if len(item) > 4 and "caller" in item:
+                        return item
                     call_ids.append(call_id)
                     codes.append(ONE_CALL)
                     if len(item) == 4:

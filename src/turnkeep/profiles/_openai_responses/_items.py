@@ -69,12 +69,14 @@ _MADE_BY_OTHERS = frozenset(
 
 
 def type_of(item: Any) -> str | None:
-    """The type of an item; a bare role and content make a message."""
+    """The type of an item; role and content make a message, a bare id a reference."""
     if not isinstance(item, Mapping):
         return None
     kind = item.get("type")
     if kind is None and "role" in item:
         return "message"
+    if kind is None and item.keys() == {"id"}:
+        return "item_reference"
     return kind if isinstance(kind, str) else None
 
 

@@ -21,6 +21,9 @@ from ._rules import RULES
 
 ROLES = ("user", "assistant", "system", "developer")
 LONGEST_CALL_ID = 64
+PLACEHOLDERS = ("__fake_id__",)
+"""Ids of every item that an SDK makes, which it leaves out when it sends them
+(openai-agents: `FAKE_RESPONSES_ID`)."""
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _ID_PREFIX = {
@@ -49,7 +52,7 @@ def check(request: Request, found: Findings) -> None:
             found.add("OR-02", path, what)
         if not isinstance(item, Mapping):
             continue
-        if item.get("id") is not None:
+        if item.get("id") not in (None, *PLACEHOLDERS):
             _check_id(item["id"], kind, path, found)
             if isinstance(item["id"], str) and item["id"] in ids:
                 what = (

@@ -66,7 +66,11 @@ class Repair(Generic[Value]):
 
 
 def repair_messages(
-    messages: Sequence[Message], *, profile: Profile, close: Close = ()
+    messages: Sequence[Message],
+    *,
+    profile: Profile,
+    close: Close = (),
+    stateful: bool = False,
 ) -> Repair[list[Message]]:
     """The mended history and what was done to it; linear in the history.
 
@@ -77,12 +81,14 @@ def repair_messages(
         messages: The history.
         profile: Whose rules decide where results stand and what may be empty.
         close: Calls to close with an error result that says so.
+        stateful: Whether the provider keeps calls that are not in the history.
 
     Raises:
         UnknownCallError: No open call has an id of *close*.
     """
     changes: list[Change] = []
-    pieces = _drop(_behind_calls(explode(messages), changes), changes)
+    pieces = _behind_calls(explode(messages), changes)
+    pieces = _drop(pieces, changes, stateful=stateful)
     pieces = _place(pieces, profile, close, changes)
     numbered = rejoin(messages, pieces)
     policy = profile.policy
@@ -112,9 +118,12 @@ def _behind_calls(pieces: list[Piece], changes: list[Change]) -> list[Piece]:
     return made
 
 
-def _drop(pieces: Sequence[Piece], changes: list[Change]) -> list[Piece]:
+def _drop(
+    pieces: Sequence[Piece], changes: list[Change], *, stateful: bool
+) -> list[Piece]:
     """Without orphans, second results and placeholders that have been replaced."""
-    grouping = Grouping(entry_of(piece.message) for piece in pieces)
+    rows = (entry_of(piece.message) for piece in pieces)
+    grouping = Grouping(rows, stateful=stateful)
     reasons = {
         problem.message: (
             f"the call {problem.call_id!r} is not in the history"
