@@ -13,8 +13,8 @@ from tests.invariants import assert_valid
 from tests.paths import read_corpus
 from turnkeep import FormatError, Message, fit
 from turnkeep.api import convert
-from turnkeep.formats._tool_definitions import read_tools, write_tools
 from turnkeep.profiles import check_request
+from turnkeep.providers._tool_definitions import read_tools, write_tools
 
 CHAT = [system("Be brief."), user("go"), call("c1"), result("c1", "done")]
 

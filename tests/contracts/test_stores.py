@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from threading import Thread
@@ -644,3 +645,43 @@ def test_an_edit_may_change_what_a_message_is(store: Store) -> None:
     assert store.conversations()[0].open_calls == 1
     tail = store.read_tail("chat", messages=1, held=True)
     assert ids(tail) == ["s", "q2", "a2", "msg-3"]
+
+
+def test_texts_stand_beside_a_conversation(store: Store) -> None:
+    """By name, in a conversation of their own; what is there already stays."""
+    keeper: Any = store
+    store.create("chat", Change.of_messages(say("hi")))
+
+    keeper.put_text("chat", "one", "first\r\nlines\ud800")
+    keeper.put_text("chat", "two", "second")
+    keeper.put_text("chat", "one", "another")
+
+    assert keeper.read_text("chat", "one") == "first\r\nlines\ud800"
+    assert keeper.read_text("chat", "two") == "second"
+    assert keeper.read_text("chat", "three") is None
+    assert keeper.read_text("other", "one") is None
+    assert ids(store.read("chat")) == ["msg-1"]
+    assert {info.id for info in store.conversations()} == {"chat", "offloaded:chat"}
+
+
+def test_texts_are_put_by_several_at_once(store: Store) -> None:
+    """Writers of the same conversation do not stand in each other's way."""
+    keeper: Any = store
+
+    with ThreadPoolExecutor(4) as pool:
+        list(
+            pool.map(lambda n: keeper.put_text("c", f"t{n % 6}", f"{n % 6}"), range(24))
+        )
+
+    assert [keeper.read_text("c", f"t{n}") for n in range(6)] == list("012345")
+
+
+def test_a_deleted_conversation_of_texts_is_made_again(store: Store) -> None:
+    """Whoever clears them away breaks nothing but old references."""
+    keeper: Any = store
+    keeper.put_text("chat", "one", "first")
+    assert store.delete("offloaded:chat")
+
+    assert keeper.read_text("chat", "one") is None
+    keeper.put_text("chat", "one", "again")
+    assert keeper.read_text("chat", "one") == "again"

@@ -30,6 +30,7 @@ from turnkeep.strategies import (
     LargestFirst,
     LeastRecentlyReferenced,
     LowestPriority,
+    Offload,
     OlderThan,
     OldestSteps,
     OldestTurns,
@@ -52,6 +53,17 @@ def summary(messages: Sequence[Message]) -> str:
     return " ".join(m.text[:12] or "-" for m in messages)
 
 
+@attrs.frozen
+class Forgetful:
+    """Keeps no text: these tests look at windows."""
+
+    def put_text(self, conversation_id: str, name: str, text: str) -> None:
+        """Take it."""
+
+    def read_text(self, conversation_id: str, name: str) -> str | None:
+        """There is none."""
+
+
 MAKERS: dict[str, Callable[[], Strategy]] = {
     "default": lambda: DEFAULT,
     "oldest turns": OldestTurns,
@@ -69,6 +81,7 @@ MAKERS: dict[str, Callable[[], Strategy]] = {
         keep=0, placeholder="gone", clear_tool_inputs=True
     ),
     "clear in batches": lambda: ClearToolResults(keep=0, clear_at_least=20),
+    "offload": lambda: Offload(Forgetful(), 200, 60),
     "truncate": lambda: TruncateToolResults(20, head=0.7),
     "superseded": Superseded,
     "thinking": StripThinking,
@@ -87,6 +100,7 @@ TEXTS = st.sampled_from(
         '{"order_id": 4711, "user": "mia_li", "items": [1, 2, 3], "note": "late"}',
         "one long line without any break at all but with words in it " * 5,
         "x" * 300,
+        "".join(f"line {n} of a long log\n" for n in range(60)),
     ]
 )
 

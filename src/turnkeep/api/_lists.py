@@ -14,7 +14,7 @@ from turnkeep.formats._objects import Objects
 from turnkeep.formats._outline import Outline, own_id, stands_in_front
 from turnkeep.formats._parted import part_late, part_message
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
-from turnkeep.plans import Inserted, Plan
+from turnkeep.plans import Inserted, Plan, hand_over
 from turnkeep.tokens import RequestCounter
 from turnkeep.tokens._old_thinking import leaves_out_thinking, without_thinking
 from turnkeep.tokens._table import COUNTS, prints_of, salt_of
@@ -471,6 +471,7 @@ class ListSource:
 
     def apply_to(self, plan: Plan, envelope: Envelope) -> Any:
         """The same for the very messages that this source was made from."""
+        hand_over(plan)
         return envelope.replace(self.window(plan, self._entries, envelope.objects))
 
     def window(

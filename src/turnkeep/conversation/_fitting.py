@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any, Final
 from weakref import ref
@@ -25,7 +25,7 @@ from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
 from turnkeep.index._past import Past
 from turnkeep.index._sums import Setting, Sums
-from turnkeep.plans import Plan, memory_of
+from turnkeep.plans import Plan, handover_of, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
 from turnkeep.tokens import ContextExceeded, RequestCounter
@@ -73,6 +73,8 @@ class Fitter:
         self.pace = Pace()
         self.learner = Learner()
         self._last: Source | None = None
+        self.before: Callable[[], None] | None = None
+        """What is to be done before the last window is handed out."""
         self.available = 0
         """Tokens the last window had for messages."""
         self._memory: Memory | None = None
@@ -130,7 +132,8 @@ class Fitter:
     def checkpoint(self) -> dict[str, Any]:
         """What a plan changes, to go back to."""
         names = ("_memory", "_cut", "_cut_at", "_unread", "_rest", "available", "_last")
-        return {**{n: getattr(self, n) for n in names}, "pace": attrs.evolve(self.pace)}
+        state = {name: getattr(self, name) for name in (*names, "before")}
+        return {**state, "pace": attrs.evolve(self.pace)}
 
     def roll_back(self, state: dict[str, Any]) -> None:
         """Go back to a checkpoint, as if no plan had been made since."""
@@ -142,7 +145,7 @@ class Fitter:
         for known in self._windows:
             window = known()
             if window is not None:
-                _ = window.messages, window.plan.runs
+                _ = window._finish(), window.plan.runs  # noqa: SLF001 - ours
         self._windows.clear()
 
     def settle_all(self) -> None:
@@ -182,11 +185,14 @@ class Fitter:
             self.forget()
         trigger = self._trigger(limits)
         made: Source | None = self._by_sums(limits, ask, trigger)
-        if made is None:
+        if made is not None:
+            self.before = None
+        else:
             made = self._by_rest(limits, ask, trigger)
         if made is None:
             plan, demands = self._plan(limits, ask, trigger), self.policy(ask)[1]
             made = Planned(plan, demands, self.stage.pieces)
+            self.before = handover_of(plan)
         self._learn(made, limits)
         return made
 

@@ -101,6 +101,9 @@ class Window:
 
     _source: Source
 
+    _before: Callable[[], None] | None = None
+    """What is to be done before anybody sees the messages."""
+
     _plan: Plan | None = attrs.field(default=None, init=False)
     _messages: list[Message] | None = attrs.field(default=None, init=False)
 
@@ -124,9 +127,23 @@ class Window:
     @property
     def messages(self) -> Sequence[Message]:
         """The messages to send, in order, stand-ins included."""
+        self.hand_over()
+        return self._finish()
+
+    def _finish(self) -> Sequence[Message]:
+        """The same, for ourselves: nothing is written for it."""
         if self._messages is None:
             _keep_messages(self, self._make_messages())
         return self._messages  # type: ignore[return-value]
+
+    def hand_over(self) -> None:
+        """Write what `Offload` left out to its store, if that is still to be done.
+
+        Who reads `messages` or encodes need not call it; it is for doing it earlier, or
+        elsewhere than on an event loop.
+        """
+        if self._before is not None:
+            self._before()
 
     def _make_messages(self) -> list[Message]:
         known = self._source.messages()

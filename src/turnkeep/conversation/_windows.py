@@ -131,7 +131,7 @@ class Windows(Writing):
             fitter = self._fitter
             source = fitter.fit(budget, ask)
             expected = fitter.learner.predict(source.tokens, exact=source.exact)
-            window = Window(name, used, expected, source)
+            window = Window(name, used, expected, source, fitter.before)
             fitter.watch(window)
         return window
 
@@ -182,10 +182,13 @@ class Windows(Writing):
             window = await asyncio.to_thread(self._rehearse, rehearsal, budget, options)
             if window is None:
                 await rehearsal.ask()
-                return await asyncio.to_thread(self.fit, budget, **options)
+                window = await asyncio.to_thread(self.fit, budget, **options)
+                await asyncio.to_thread(window.hand_over)
+                return window
         finally:
             REHEARSAL.reset(token)
         self._announce(window)
+        await asyncio.to_thread(window.hand_over)
         return window
 
     def _rehearse(

@@ -17,6 +17,7 @@ from turnkeep.errors import BudgetExceededError
 from turnkeep.index import History
 from turnkeep.plans import Cause, Plan
 from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
+from turnkeep.strategies._keeping import handover_of
 from turnkeep.turns import Problem
 
 from ._case import Case
@@ -266,6 +267,16 @@ class Planner:
         for index, message in history.mended.items():
             why = Cause.PROFILE if index in history.stripped else Cause.REPAIR
             edits.setdefault(index, (message, why, history.cost_at(index, message)))
+        hand_over = None
+        if draft.replaced:
+            mended, was = history.mended, history.source.message
+            hand_over = handover_of(
+                self.case.strategy,
+                (
+                    (mended.get(nth) or was(nth), sent)
+                    for nth, (sent, _) in draft.replaced.items()
+                ),
+            )
         if history.gone or history.mended:
             early = history.early
             bad = [p for p in history.grouping.problems if p.message not in early]
@@ -285,6 +296,7 @@ class Planner:
             source=history.source,
             fingerprint=history.source.fingerprint(),
             memory=draft.memory(),
+            hand_over=hand_over,
             joins=lambda order: joined_in(history, order),
             make_order=lambda: place(history, draft.dropped, added, terms.placement),
             make_runs=lambda: runs_of(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from turnkeep.model import CLEARED, Message, Role, ToolResult, marker_of
+from turnkeep.model import CLEARED, OFFLOADED, Message, Role, ToolResult, marker_of
 from turnkeep.plans import Cause
 from turnkeep.strategies._results import with_result
 from turnkeep.strategies._shorten import (
@@ -145,9 +145,9 @@ class Shortening:
 
     def _shorter(self, result: ToolResult, above: int, limit: int) -> str | None:
         """What is left of a result of more than *above* tokens; none: all of it."""
-        if not _is_answer(result):
-            return None
         text = result.text
+        if not _is_answer(result) or marker_of(text) == OFFLOADED:
+            return None
         # No token is shorter than a byte, so most results need no counting.
         if len(text) * 4 <= above:
             return None
@@ -200,6 +200,8 @@ class Shortening:
         result = message.tool_results[one.position]
         # As much of the original as there is room for, however it was cut before.
         before = self._original(one.message).tool_results[one.position]
+        if marker_of(result.text) == OFFLOADED:
+            before = result  # its reference stays
         text = before.text
         measure = measure_of(self.history.source.cost, before)
         whole = measure(text)

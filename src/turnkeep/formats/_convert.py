@@ -7,10 +7,10 @@ import attrs
 
 from turnkeep.errors import FormatError
 from turnkeep.model import Message, Role, paused_gc
+from turnkeep.providers._tool_definitions import read_tools, write_tools
 
 from ._base import Envelope, Format, decode_entries
 from ._registry import FORMATS, READ_ONLY
-from ._tool_definitions import read_tools, write_tools
 
 Arrange: TypeAlias = Callable[[Sequence[Message], str], Sequence[Message]]
 """From a history and the name of a format to the history in that format's order."""

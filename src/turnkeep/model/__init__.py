@@ -64,6 +64,9 @@ from ._markers import (
     INTERIM as INTERIM,
 )
 from ._markers import (
+    OFFLOADED as OFFLOADED,
+)
+from ._markers import (
     PENDING as PENDING,
 )
 from ._markers import (

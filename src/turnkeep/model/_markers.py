@@ -26,6 +26,9 @@ CLEARED = "[turnkeep:cleared]"
 SHORTENED = "[turnkeep:shortened]"
 """First line of a tool result whose content was cut."""
 
+OFFLOADED = "[turnkeep:offloaded]"
+"""First line of a tool result that was moved to a store; a reference follows."""
+
 SUMMARY = "[turnkeep:summary]"
 """First line of a message that stands for earlier ones."""
 
@@ -41,7 +44,7 @@ STAND_IN_TEXT = (
 )
 """What the model reads for an open call, behind the first line, unless configured."""
 
-ALL = (PENDING, INTERIM, CLEARED, SHORTENED, SUMMARY, DIGEST, BRIDGE)
+ALL = (PENDING, INTERIM, CLEARED, SHORTENED, OFFLOADED, SUMMARY, DIGEST, BRIDGE)
 
 _LOOKS_OURS: Final = re.compile(r"\[turnkeep:[a-z]+(?: [0-9a-f]*)?\]")
 _LINE: Final = re.compile(r"\[turnkeep:([a-z]+) ([0-9a-f]{8})\][ \r]*(?:\n|\Z)")

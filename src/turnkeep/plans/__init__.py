@@ -16,6 +16,8 @@ from ._edits import (
 from ._figures import plan_figures
 from ._plan import Edited, Order, Plan
 from ._plan import PlanSource as PlanSource
+from ._plan import hand_over as hand_over
+from ._plan import handover_of as handover_of
 from ._plan import memory_of as memory_of
 
 __all__ = [

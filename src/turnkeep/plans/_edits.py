@@ -48,6 +48,8 @@ class Cause(StrEnum):
     # why it changes or is added
     CLEARED = "cleared"
     SHORTENED = "shortened"
+    OFFLOADED = "offloaded"
+    """It is in a store, and a reference stands for it."""
     STRIPPED = "stripped"
     OPEN_CALL = "open_call"
     """A stand-in for the result of a call that is still open."""

@@ -91,6 +91,8 @@ class Plan:
     _make_order: Callable[[], tuple[Order, tuple[int, ...]]]
     _joins: Callable[[Order], Sequence[int]] | None = None
     """Finds the places of the window that its provider wants joined."""
+    _hand_over: Callable[[], None] | None = None
+    """What is to be done before the window is handed out."""
 
     @cached_property
     def edits(self) -> Mapping[int, Edited]:
@@ -223,12 +225,15 @@ class Plan:
     def apply(self, messages: Any) -> Any:
         """The window that this plan leaves of *messages*, in their own shape.
 
+        What `Offload` left out is written to its store first.
+
         Raises:
             StalePlanError: These are not the messages that the plan was made for.
         """
         if self._source.fingerprint() != self._fingerprint:
             reason = "it has changed since"
             raise StalePlanError(reason)
+        hand_over(self)
         return self._source.apply(self, messages)
 
     def __str__(self) -> str:
@@ -260,7 +265,11 @@ class Plan:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Plan], tuple[dict[str, Any]]]:
-        """Everything it says, worked out: what made it need not cross processes."""
+        """Everything it says, worked out: what made it need not cross processes.
+
+        Whoever gets it can apply it, so what that demands is done here.
+        """
+        hand_over(self)
         from ._saved import source_of  # noqa: PLC0415 - rarely pickled
 
         figures = {
@@ -297,3 +306,18 @@ def _restored(told: dict[str, Any]) -> Plan:
 def memory_of(plan: Plan) -> Any:
     """What a conversation keeps of a plan, so that its next window begins alike."""
     return plan._memory  # noqa: SLF001 - for the engine's callers, not for users
+
+
+def handover_of(plan: Plan) -> Callable[[], None] | None:
+    """What puts the texts that a plan's window only refers to where they can be read.
+
+    To be called before the window is handed out; none where nothing is to be done.
+    """
+    return plan._hand_over  # noqa: SLF001 - for whoever makes windows of plans
+
+
+def hand_over(plan: Plan) -> None:
+    """Do what `handover_of` says."""
+    before = handover_of(plan)
+    if before is not None:
+        before()

@@ -45,6 +45,7 @@ _GOES: Final[Mapping[str, str]] = {
 _CHANGES: Final[Mapping[str, str]] = {
     Cause.CLEARED: "its tool results or arguments were cleared",
     Cause.SHORTENED: "it was shortened",
+    Cause.OFFLOADED: "it is in a store, and a reference stands for it",
     Cause.STRIPPED: "reasoning or images were taken out",
     Cause.REPAIR: "a result that a provider would refuse was taken out",
     Cause.PROFILE: "the provider demands it",

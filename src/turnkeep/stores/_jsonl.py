@@ -18,6 +18,7 @@ from ._jsonl_folder import LogFolder
 from ._jsonl_log import Log, record_of, whole
 from ._jsonl_replica import Replica
 from ._tail import select
+from ._texts import Texts
 from ._values import (
     CallRecord,
     Change,
@@ -36,7 +37,7 @@ from ._values import (
 from ._words import split, words_of
 
 
-class JsonlStore(LogFolder):
+class JsonlStore(LogFolder, Texts):
     """Conversations as files: a folder, one append-only log each.
 
     A write appends one line with a checksum and syncs it to the disk. A line that a

@@ -12,6 +12,7 @@ from ._base import Store
 from ._closing import Closing
 from ._sql import Append, Query, Rows
 from ._sql_operations import Operation, SqlOperations
+from ._texts import Texts
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class Performed(Generic[P, T]):
         return method if instance is None else MethodType(method, instance)
 
 
-class SqlStore(Closing):
+class SqlStore(Closing, Texts):
     """A store whose operations are statements; see `Store` for what each does."""
 
     _operations: SqlOperations

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._ends import KeepEnds
     from ._images import StripImages
     from ._largest import LargestFirst
+    from ._offload import Offload
     from ._older import OlderThan
     from ._priority import LowestPriority
     from ._recent import KeepRecent
@@ -42,6 +43,7 @@ _PLACES = {
     "LargestFirst": "_largest",
     "LeastRecentlyReferenced": "_referenced",
     "LowestPriority": "_priority",
+    "Offload": "_offload",
     "OlderThan": "_older",
     "Relevance": "_relevance",
     "StripImages": "_images",
@@ -65,6 +67,7 @@ __all__ = [
     "LargestFirst",
     "LeastRecentlyReferenced",
     "LowestPriority",
+    "Offload",
     "OlderThan",
     "OldestSteps",
     "OldestTurns",

@@ -26,6 +26,7 @@ _OURS = {
     "largest-first": "_largest:LargestFirst",
     "least-recently-referenced": "_referenced:LeastRecentlyReferenced",
     "lowest-priority": "_priority:LowestPriority",
+    "offload": "_offload:Offload",
     "older-than": "_older:OlderThan",
     "oldest-steps": "_oldest:OldestSteps",
     "oldest-turns": "_oldest:OldestTurns",

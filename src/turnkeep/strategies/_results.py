@@ -5,6 +5,7 @@ from typing import NamedTuple
 from turnkeep.index import HistoryView
 from turnkeep.model import (
     CLEARED,
+    OFFLOADED,
     SHORTENED,
     Message,
     Text,
@@ -85,8 +86,8 @@ def is_ours(result: ToolResult) -> bool:
 
 
 def is_shortened(result: ToolResult) -> bool:
-    """Whether a result has been cleared or cut already."""
-    return marker_of(result.text) in (CLEARED, SHORTENED)
+    """Whether a result has been cleared, cut or offloaded already."""
+    return marker_of(result.text) in (CLEARED, SHORTENED, OFFLOADED)
 
 
 def notice(text: str) -> tuple[Text]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import attrs
 
 from turnkeep.model import (
+    OFFLOADED,
     SHORTENED,
     Block,
     Json,
@@ -42,16 +43,27 @@ class Pieces(NamedTuple):
     """The place behind which some were left out before; none: nothing was."""
     out: int = 0
     """How many were left out before."""
+    label: str | None = None
+    """The line that says where all of it is; none: nowhere."""
 
 
 def shorten(
-    text: str, whole: int, limit: int, head: float, measure: Callable[[str], int]
+    text: str,
+    whole: int,
+    limit: int,
+    head: float,
+    measure: Callable[[str], int],
+    label: str | None = None,
 ) -> str | None:
     """*text* (of *whole* tokens) cut in its middle to at most *limit* tokens.
 
-    `None` where even the marker does not fit. Costs at most 10 calls of *measure*.
+    With *label*, a line that says where all of it is, it is marked as offloaded; what
+    was offloaded stays so, with its line. `None` where even the marker does not fit.
+    Costs at most 10 calls of *measure*.
     """
     parts = _parts(text)
+    if label is not None:
+        parts = parts._replace(label=label)
     room = len(text) * max(limit, 0) // max(whole, 1)
     for _ in range(_TRIES):
         made = _cut(parts, room, head)
@@ -71,8 +83,11 @@ def shortest(text: str) -> str:
 
 
 def _parts(text: str) -> Pieces:
-    if marker_of(text) == SHORTENED:
-        left = unmark(text)
+    marker = marker_of(text)
+    if marker in (SHORTENED, OFFLOADED):
+        label, left = None, unmark(text)
+        if marker == OFFLOADED:
+            label, _, left = left.partition("\n")
         found = _GAP.search(left)
         if found is not None:
             first, last = left[: found.start()], left[found.end() :].removeprefix("\n")
@@ -82,13 +97,13 @@ def _parts(text: str) -> Pieces:
                 behind = last.splitlines(keepends=True)
             else:
                 before, behind = _words(first), _words(last)
-            return Pieces([*before, *behind], unit, len(before), out)
+            return Pieces([*before, *behind], unit, len(before), out, label)
     return Pieces(*split(text))
 
 
 def _cut(parts: Pieces, room: int, head: float) -> str:
     """The first and last pieces that fit *room* characters, and what is left out."""
-    pieces, unit, gap, before = parts
+    pieces, unit, gap, before, label = parts
     total = len(pieces)
     front = back = 0
     left = round(room * head)
@@ -106,7 +121,10 @@ def _cut(parts: Pieces, room: int, head: float) -> str:
     last = "".join(pieces[total - back :]) if back else ""
     newline = "\n" if first and not first.endswith("\n") else ""
     middle = f"[... {out} of {total + before} {unit} left out ...]"
-    return mark(SHORTENED, f"{first}{newline}{middle}\n{last}".rstrip("\n"))
+    said = f"{first}{newline}{middle}\n{last}".rstrip("\n")
+    return (
+        mark(SHORTENED, said) if label is None else mark(OFFLOADED, f"{label}\n{said}")
+    )
 
 
 def has_text(result: ToolResult) -> bool:
