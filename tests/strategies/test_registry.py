@@ -78,9 +78,9 @@ def test_a_name_with_parameters_makes_a_strategy(spec: str, strategy: Strategy) 
 
 @pytest.mark.parametrize("name", sorted({*_OURS, *_MIXES}))
 def test_every_name_leads_to_a_strategy(name: str) -> None:
-    options = ":age=1h" if name == "older-than" else ""
+    needed = {"older-than": ":age=1h", "offload": ":store=texts"}
 
-    assert isinstance(by_name(name + options), Strategy)
+    assert isinstance(by_name(name + needed.get(name, "")), Strategy)
     assert name in names()
 
 
