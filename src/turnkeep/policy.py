@@ -168,9 +168,14 @@ class Policy:
         return "sides" if self.alternates else "results"
 
     @cached_property
+    def signs_prefix(self) -> bool:
+        """Whether thinking may be signed together with all that stands before it."""
+        return self.binds_thinking or self.may_bind_thinking
+
+    @cached_property
     def thinking(self) -> bool:
         """Whether a change may make thinking invalid."""
-        return self.binds_thinking or self.may_bind_thinking or self.thinking_whole
+        return self.signs_prefix or self.thinking_whole
 
     @cached_property
     def asks_nothing(self) -> bool:

@@ -34,7 +34,7 @@ from turnkeep.turns import early_answers
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
 from ._learning import Learner
-from ._resting import Rest, rest_of
+from ._resting import Rest, changes_more, rest_of
 from ._scene import Planned, Scene, Stage
 from ._window import Source, Window
 
@@ -385,6 +385,12 @@ class Fitter:
         )
         if outcome is None or outcome.tokens > limits.available:
             return None
+        if sums.setting.demands.signs_prefix and (
+            outcome.bridge is not None
+            or changes_more(ledger, sums)
+            or (self._memory is not None and any(self._memory.frame or ()))
+        ):
+            return None  # what comes is signed together with it: a plan remembers that
         if self._has_long(ask, outcome.cut.step):
             return None
         if outcome.cut is not self._cut:
@@ -491,6 +497,6 @@ class Fitter:
         demands, ledger = sums.setting.demands, self.ledger
         if not demands.thinking or not ledger.thoughts:
             return ()
-        if demands.binds_thinking or demands.may_bind_thinking:
+        if demands.signs_prefix:
             return None
         return sealed_in(ledger.grouping, ledger.gone, ledger.thoughts)

@@ -35,6 +35,8 @@ class Rest:
     version: int
     changed: tuple[int, int, tuple[int, int]]
     """What else a window changes: messages of ours, moved results, misfits."""
+    end: int
+    """Behind which message one of ours stands at the very end; -1: behind none."""
     total: int
     """How many messages there were."""
     pictures: int
@@ -49,9 +51,8 @@ class Rest:
             or self.changed[2] != ledger.misfits
         ):
             return False
-        if demands.binds_thinking and ledger.thoughts:
-            # Signed together with all that stood before it.
-            return self.changed == _changed(ledger, self.sums)
+        if demands.signs_prefix and self.changed != _changed(ledger, self.sums):
+            return False  # signed together with all that stood before it
         if limits.budget.max_images is None:
             return True
         return self._new_pictures(ledger) <= self.pictures
@@ -71,6 +72,9 @@ class Rest:
         if not still_true(self.remains, ledger, moves, moment):
             return None
         bridge = moment.bridge
+        end = -1 if bridge is None else bridge[1].after
+        if sums.setting.demands.signs_prefix and end != self.end:
+            return None
         tokens = sums.every.total + self.tokens
         if bridge is not None:
             tokens += bridge[1].tokens
@@ -102,7 +106,9 @@ def rest_of(
             for i in plan.order
             if isinstance(i, int)
         )
-    bridge = 0 if moment.bridge is None else moment.bridge[1].tokens
+    bridge, end = 0, -1
+    if moment.bridge is not None:
+        bridge, end = moment.bridge[1].tokens, moment.bridge[1].after
     return Rest(
         ask=ask,
         limits=limits,
@@ -112,9 +118,16 @@ def rest_of(
         moves=sums.now,
         version=ledger.version,
         changed=_changed(ledger, sums),
+        end=end,
         total=len(ledger.messages),
         pictures=pictures,
     )
+
+
+def changes_more(ledger: Ledger, sums: Sums) -> bool:
+    """Whether windows change more than what they leave out."""
+    _, moved, misfits = _changed(ledger, sums)
+    return bool(sums.additions) or moved > 0 or misfits != (0, 0)
 
 
 def _changed(ledger: Ledger, sums: Sums) -> tuple[int, int, tuple[int, int]]:

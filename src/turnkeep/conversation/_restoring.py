@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from turnkeep.budgets import Budget, Prices
 from turnkeep.engine import Memory
 from turnkeep.errors import FormatError
@@ -222,7 +224,14 @@ def _memory(chat: Core, cut: SavedCut, border: int | None = None) -> Memory:
         if place is None:
             place = (border or 0) - 1
         inserted.append(Inserted(place, item.content, item.tokens, item.cause))
-    return Memory(bytes(dropped), tuple(causes), replaced, tuple(inserted))
+    frame = None
+    if cut.frame is not None:
+        places = [
+            [at(name, f"$.cut.frame.{kind}") for name in names]
+            for kind, names in attrs.asdict(cut.frame).items()
+        ]
+        frame = tuple(tuple(sorted(i for i in p if i is not None)) for p in places)
+    return Memory(bytes(dropped), tuple(causes), replaced, tuple(inserted), frame)
 
 
 def _first_left_out(grouping: Grouping, step: int) -> int:

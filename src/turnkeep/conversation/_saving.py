@@ -45,6 +45,16 @@ class SavedInsert:
 
 
 @attrs.frozen
+class SavedFrame:
+    """What else a window changed, where reasoning is signed together with that."""
+
+    added: tuple[str, ...] = ()
+    """The messages that some of ours stood behind."""
+    moved: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
+
+
+@attrs.frozen
 class SavedCut:
     """Where the last window was cut."""
 
@@ -52,6 +62,7 @@ class SavedCut:
     dropped: tuple[SavedRun, ...] = ()
     edited: tuple[SavedEdit, ...] = ()
     inserted: tuple[SavedInsert, ...] = ()
+    frame: SavedFrame | None = None
 
 
 @attrs.frozen
@@ -212,5 +223,13 @@ def _saved_cut(chat: Core, memory: Memory, available: int) -> SavedCut:
                 item.message,
             )
             for item in memory.inserted
+        ),
+        None
+        if not any(memory.frame or ())
+        else SavedFrame(
+            *(
+                tuple(ledger.id(index) for index in places if index >= 0)
+                for places in memory.frame or ()
+            )
         ),
     )

@@ -84,8 +84,7 @@ class Draft:
         history = self.history
         replaced = dict(self.replaced)
         frame: Frame | None = None
-        demands = history.rules.demands
-        if demands.binds_thinking or demands.may_bind_thinking:
+        if history.rules.demands.signs_prefix:
             frame = frame_of(history)
         for index in history.stripped:
             source = history.mended.get(index) or history.source.message(index)

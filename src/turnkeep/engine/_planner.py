@@ -170,8 +170,7 @@ class Planner:
         else:
             draft.resume(memory)
             now = bytes(draft.dropped or b"")
-            before = memory.frame or frame
-            changed = first_change(history.grouping, before, frame)
+            changed = first_change(history.grouping, memory.frame, frame)
             if now[: len(memory.dropped)] != memory.dropped:
                 changed = -1
         due = draft.tokens > self.case.trigger or not self.case.within_limits(draft)

@@ -10,6 +10,7 @@ from types import MethodType, TracebackType
 from typing import (
     Any,
     Concatenate,
+    Final,
     Generic,
     ParamSpec,
     Protocol,
@@ -206,21 +207,21 @@ class AsyncStore(ABC):
     One method runs them all: `_perform`, which a store for asyncio has to have.
     """
 
-    create = Awaited(Store.create)
-    write = Awaited(Store.write)
-    update = Awaited(Store.update)
-    put_state = Awaited(Store.put_state)
-    read = Awaited(Store.read)
-    read_tail = Awaited(Store.read_tail)
-    read_messages = Awaited(Store.read_messages)
-    read_since = Awaited(Store.read_since)
-    conversations = Awaited(Store.conversations)
-    search = Awaited(Store.search)
-    due = Awaited(Store.due)
-    delete = Awaited(Store.delete)
-    compact = Awaited(Store.compact)
-    check = Awaited(Store.check)
-    close = Awaited(Store.close)
+    create: Final = Awaited(Store.create)
+    write: Final = Awaited(Store.write)
+    update: Final = Awaited(Store.update)
+    put_state: Final = Awaited(Store.put_state)
+    read: Final = Awaited(Store.read)
+    read_tail: Final = Awaited(Store.read_tail)
+    read_messages: Final = Awaited(Store.read_messages)
+    read_since: Final = Awaited(Store.read_since)
+    conversations: Final = Awaited(Store.conversations)
+    search: Final = Awaited(Store.search)
+    due: Final = Awaited(Store.due)
+    delete: Final = Awaited(Store.delete)
+    compact: Final = Awaited(Store.compact)
+    check: Final = Awaited(Store.check)
+    close: Final = Awaited(Store.close)
 
     @abstractmethod
     async def _perform(self, operation: str, /, *args: Any, **options: Any) -> Any:

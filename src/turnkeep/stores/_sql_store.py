@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator
 from functools import wraps
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 
 from ._base import Store
 from ._closing import Closing
 from ._sql import Append, Query, Rows
 from ._sql_operations import Operation, SqlOperations
 from ._texts import Texts
+from ._values import Damage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,20 +55,26 @@ class SqlStore(Closing, Texts):
 
     _operations: SqlOperations
 
-    create = Performed(SqlOperations.create)
-    write = Performed(SqlOperations.write)
-    update = Performed(SqlOperations.update)
-    put_state = Performed(SqlOperations.put_state)
-    delete = Performed(SqlOperations.delete)
-    compact = Performed(SqlOperations.compact)
-    read = Performed(SqlOperations.read)
-    read_tail = Performed(SqlOperations.read_tail)
-    read_messages = Performed(SqlOperations.read_messages)
-    read_since = Performed(SqlOperations.read_since)
-    conversations = Performed(SqlOperations.conversations)
-    search = Performed(SqlOperations.search)
-    due = Performed(SqlOperations.due)
-    check = Performed(SqlOperations.check)
+    create: Final = Performed(SqlOperations.create)
+    write: Final = Performed(SqlOperations.write)
+    update: Final = Performed(SqlOperations.update)
+    put_state: Final = Performed(SqlOperations.put_state)
+    delete: Final = Performed(SqlOperations.delete)
+    read: Final = Performed(SqlOperations.read)
+    read_tail: Final = Performed(SqlOperations.read_tail)
+    read_messages: Final = Performed(SqlOperations.read_messages)
+    read_since: Final = Performed(SqlOperations.read_since)
+    conversations: Final = Performed(SqlOperations.conversations)
+    search: Final = Performed(SqlOperations.search)
+    due: Final = Performed(SqlOperations.due)
+
+    def compact(self, conversation_id: str) -> None:
+        """See `Store.compact`."""
+        self._perform(self._operations.compact(conversation_id))
+
+    def check(self, conversation_id: str | None = None) -> tuple[Damage, ...]:
+        """See `Store.check`."""
+        return self._perform(self._operations.check(conversation_id))
 
     def _perform(self, operation: Operation[T]) -> T:
         first = operation.first

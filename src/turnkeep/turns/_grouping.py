@@ -71,7 +71,7 @@ class Grouping:
             stateful:
                 Whether the provider keeps what stood before the first message.
         """
-        self.stateful = stateful
+        self.stateful: bool = stateful
         """Whether the provider keeps calls that are not here: their results are
         whole."""
         self.stored: list[int] = []
@@ -86,7 +86,7 @@ class Grouping:
         """Calls of the provider's own that it has not answered, by id."""
         self._hosts: dict[str, int] = {}
         """By id, the message whose call others answer, or came out of."""
-        self.lines_join = lines_join
+        self.lines_join: bool = lines_join
         """Whether system messages right behind a round's results belong to its step."""
         self.lines: dict[int, int] = {}
         """Those messages, and the step of each."""
