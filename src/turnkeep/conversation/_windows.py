@@ -11,11 +11,13 @@ from turnkeep.engine import OPEN_CALLS, OVERFLOW, OpenCalls, Overflow, check_cho
 from turnkeep.errors import BudgetExceededError, InvalidHistoryError, Violation
 from turnkeep.formats import get_format
 from turnkeep.model import GenerationTotals, Message
-from turnkeep.plans import Plan
+from turnkeep.model._audience import sent
+from turnkeep.plans import Cause, Plan
 from turnkeep.plans.telemetry import log_prune
 from turnkeep.strategies._calling import REHEARSAL, Rehearsal
 from turnkeep.tokens import Usage, read_exceeded
 
+from ._archive import archive_tool, read_archive
 from ._asking import Ask
 from ._learning import Observation
 from ._window import Window
@@ -29,6 +31,10 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "drop_system": False,
 }
 """What `fit` takes where nothing else is said."""
+
+
+_SAME: Final = frozenset({Cause.PROFILE, Cause.REPAIR, Cause.STRIPPED})
+"""Changes that leave out nothing which could be read."""
 
 
 class Windows(Writing):
@@ -225,6 +231,72 @@ class Windows(Writing):
             if plan is None:
                 return ()
             return tuple(plan.message(d.index) for d in plan.dropped)
+
+    def archive_tool(self, format: str | None = None) -> dict[str, Any]:  # noqa: A002 - the public name
+        """The definition of a tool by which the model reads what windows left out.
+
+        To be sent with the other tools; `read_archive` answers its calls.
+
+        >>> from turnkeep import Conversation
+        >>> Conversation(model="claude-sonnet-4-5").archive_tool()["name"]
+        'read_archive'
+
+        Args:
+            format:
+                The format of the request; the conversation's own unless given.
+
+        Raises:
+            ValueError: Requests in that format have no tools.
+        """
+        return archive_tool(format or self.format)
+
+    def read_archive(self, arguments: Any, *, max_tokens: int = 1_000) -> str:
+        """The answer to a call of `archive_tool`, for its result.
+
+        Searches and reads messages that the last window left out or held changed: by
+        words, by lines, part after part, each by its id or all as one transcript. What
+        cannot be answered is said in a sentence, for the model. Costs the history; what
+        `open` has not read is read.
+
+        Args:
+            arguments:
+                The call's arguments, as JSON text or as a mapping, or a `ToolCall`.
+            max_tokens:
+                Tokens that the answer may have, as the conversation counts; at least
+                100.
+        """
+        if max_tokens < 100:
+            msg = f"max_tokens must be at least 100, not {max_tokens!r}"
+            raise ValueError(msg)
+        with self._lock:
+            left_out = self._left_out()
+            counter = self._ledger.counter
+
+        def measure(text: str) -> int:
+            return counter.message(Message.tool_result("call", text, tool_name="tool"))
+
+        return read_archive(arguments, left_out, max_tokens, measure)
+
+    def _left_out(self) -> list[Message]:
+        """Messages as they were that the last window does not hold as they were.
+
+        What people alone see is none of it, nor what came after that window.
+        """
+        plan = self._fitter.last
+        if plan is None:
+            return []
+        runs = plan.runs
+        held = {
+            plan.message(index).id
+            for run in runs
+            if run.action == "keep" or (run.action == "edit" and run.cause in _SAME)
+            for index in range(run.start, run.stop)
+        }
+        newest = plan.message(runs[-1].stop - 1).id if runs else None
+        self._load_rest()
+        ledger = self._ledger
+        stop = ledger.index.get(newest or "", len(ledger.messages) - 1) + 1
+        return [m for m in sent(ledger.messages[:stop]) if m.id not in held]
 
     def recall(self, message_id: str) -> None:
         """Bring a dropped message's step back, and pin it.

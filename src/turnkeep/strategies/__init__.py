@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._summarize import Summarize
     from ._superseded import Superseded
     from ._thinking import StripThinking
+    from ._transcript import transcript
     from ._truncate import TruncateToolResults
 
 DEFAULT = OldestTurns() | OldestSteps()
@@ -53,6 +54,7 @@ _PLACES = {
     "TruncateToolResults": "_truncate",
     "by_name": "_registry",
     "names": "_registry",
+    "transcript": "_transcript",
 }
 
 __all__ = [
@@ -83,6 +85,7 @@ __all__ = [
     "TurnView",
     "by_name",
     "names",
+    "transcript",
 ]
 
 

@@ -124,10 +124,18 @@ class Reader:
     Costs the text once, and what is shown.
     """
 
-    def __init__(self, name: str, text: str, limit: int, measure: Measure) -> None:
-        """Nothing is read yet."""
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        limit: int,
+        measure: Measure,
+        headings: Sequence[str] = (),
+    ) -> None:
+        """Nothing is read yet; *headings* say for each line where it belongs."""
         self.name = name
         self.text = text
+        self._headings = headings
         self._limit = limit
         self._measure = measure
         self._lines = text.splitlines(keepends=True) or [""]
@@ -240,17 +248,18 @@ class Reader:
             folded = line.casefold()
             if not all(word in folded for word in words):
                 continue
+            number = f"{nth + 1}"
+            if self._headings:
+                number = f"{number} [{self._headings[nth]}]"
             if len(line) <= SHORT:
                 if at >= start:
-                    yield at + len(line), f"{nth + 1}: {line.rstrip()}"
+                    yield at + len(line), f"{number}: {line.rstrip()}"
                 continue
             place = max(start - at, 0)
             while (place := folded.find(longest, place)) >= 0:
                 first = max(place - AROUND, 0)
                 last = min(place + len(longest) + AROUND, len(line))
-                yield (
-                    at + last,
-                    f"{nth + 1}, character {at + first}: {line[first:last]}",
-                )
+                where = f"{number}, character {at + first}"
+                yield at + last, f"{where}: {line[first:last]}"
                 # A letter may be longer in small letters.
                 place = max(last, place + 1)
