@@ -165,11 +165,18 @@ class Runner:
         }
         if self.tokens is not None:
             options["token_counter"] = self.count
+            options["model"] = self.case.get("model")
         else:
-            options["model"] = "gpt-4o"
-        decided = plan(self.messages, **options)
+            options["model"] = self.case.get("model", "gpt-4o")
+        given: Any = self.messages
+        if body := self.case.get("body"):
+            key = "input" if self.format == "openai-responses" else "messages"
+            given = {**body, key: self.messages}
+        decided = plan(given, **options)
         result.tokens = decided.tokens
-        result.entries = fit(self.messages, **options)
+        result.entries = fit(given, **options)
+        if body:
+            result.entries = result.entries[key]  # type: ignore[call-overload]
         result.ids = [e["id"] for e in result.entries if "id" in e]
 
     # -- step by step ---------------------------------------------------------------
@@ -395,6 +402,13 @@ def _unchanged(runner: Runner, result: Result, check: dict[str, Any]) -> None:
     del check
     _ok(result)
     assert result.entries == list(runner.originals.values())
+
+
+def _content_unchanged(runner: Runner, result: Result, check: dict[str, Any]) -> None:
+    _ok(result)
+    sent = {entry.get("id"): entry for entry in result.entries}
+    for message_id in check["ids"]:
+        assert sent[message_id] == runner.originals[message_id]
 
 
 def _first(runner: Runner, result: Result, check: dict[str, Any]) -> None:
@@ -645,6 +659,7 @@ CHECKS: dict[str, Callable[[Runner, Result, dict[str, Any]], None]] = {
     "equals_ids": _equals,
     "all_or_none": _all_or_none,
     "unchanged": _unchanged,
+    "content_unchanged": _content_unchanged,
     "first_id": _first,
     "first_is_plain_user": _first_plain,
     "adjacent": _adjacent,

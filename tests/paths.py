@@ -16,6 +16,7 @@ SHARED = ROOT.parent / "shared"
 
 CORPUS = SHARED / "corpus"
 CASES = SHARED / "cases"
+REPORTS = SHARED / "reports"
 DATA = Path(__file__).parent / "data"
 
 needs_corpus = pytest.mark.skipif(

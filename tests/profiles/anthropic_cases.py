@@ -341,6 +341,11 @@ ANTHROPIC = [
     ),
     Case(rule="AN-s10", good=[u(), a(), u()], bad=[u(), a()], naive=tail(1)),
     Case(
+        rule="AN-s12",
+        good=body(u(), a(server(), searched()), u()),
+        bad=body(u(), a(server("s1"), searched("s1")), u()),
+    ),
+    Case(
         rule="AN-s11",
         good=THOUGHT,
         bad=stripped(3)(THOUGHT),

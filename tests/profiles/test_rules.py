@@ -43,6 +43,7 @@ _BEYOND = {
     """,
     "the last message stays the last in a trim of the head": "DS-s4 MI-08",
     "a trim leaves a list": "OR-s6",
+    "a trim makes no ids": "AN-s12",
 }
 BEYOND_TRIMMING = {
     rule: reason for reason, rules in _BEYOND.items() for rule in rules.split()

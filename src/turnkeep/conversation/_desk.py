@@ -114,7 +114,7 @@ class CallDesk:
             interim=interim,
             is_error=is_error,
             tool_name=call.name,
-            metadata=link,
+            metadata={**link, **call.note},
         )
 
     def noted(self, call: OpenCall, **changes: Any) -> CallRecord:
@@ -143,13 +143,18 @@ class CallDesk:
 
     def pending(self) -> tuple[PendingCall, ...]:
         """Calls without a final result that are still awaited, in their order."""
-        calls = self.ledger.grouping.open_calls
+        calls = self._own_calls()
         return tuple(self.describe(c) for c in calls if self.is_awaited(c))
 
     def unanswered(self) -> tuple[PendingCall, ...]:
         """Calls without any result, awaited or not, in their order."""
-        calls = self.ledger.grouping.open_calls
+        calls = self._own_calls()
         return tuple(self.describe(c) for c in calls if c.answer is None)
+
+    def _own_calls(self) -> list[OpenCall]:
+        """The open calls that the caller can answer: none of the provider's own."""
+        calls = self.ledger.grouping.open_calls
+        return [call for call in calls if not call.is_hosted]
 
     def describe(self, call: OpenCall) -> PendingCall:
         """What there is to say about an open call."""

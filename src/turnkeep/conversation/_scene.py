@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from turnkeep.engine import left_out, missed_target, not_counted
+from turnkeep.engine import left_bare, left_out, missed_target, not_counted
 from turnkeep.engine._order import Order, arrange, joined_in, runs_of
 from turnkeep.engine._quick import Outcome, Remains, indexes_from
 from turnkeep.formats._pieces import Pieces
@@ -177,7 +177,7 @@ class Scene(Past):
             warnings.append(missed_target(self._limits.goal, outcome.tokens))
         if history.gone or history.mended:
             warnings += left_out(ledger.grouping.problems, self.id)
-        warnings += not_counted(history)
+        warnings += [*not_counted(history), *left_bare(history)]
         inserted: list[Inserted] = []
         newest, bridge = outcome.bridge or (-1, None)
         sums = ledger.sums or self._sums

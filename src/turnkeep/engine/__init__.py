@@ -18,7 +18,7 @@ from ._choices import (
     check_text,
 )
 from ._draft import Draft
-from ._planner import left_out, make_plan, missed_target, not_counted
+from ._planner import left_bare, left_out, make_plan, missed_target, not_counted
 from ._terms import Memory, Terms
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Terms",
     "check_choice",
     "check_text",
+    "left_bare",
     "left_out",
     "make_plan",
     "missed_target",

@@ -280,7 +280,7 @@ class Planner:
             early = history.early
             bad = [p for p in history.grouping.problems if p.message not in early]
             draft.warnings += left_out(bad, history.source.id)
-        draft.warnings += not_counted(history)
+        draft.warnings += [*not_counted(history), *left_bare(history)]
         return Plan(
             tokens=draft.tokens + self.case.fixed,
             available=self.case.available,
@@ -324,6 +324,16 @@ def not_counted(history: History) -> list[str]:
         return []
     said = f"what the provider keeps under {' and '.join(names)} is neither counted nor"
     return [f"{said} cut: the request may be larger than it says"]
+
+
+def left_bare(history: History) -> list[str]:
+    """The warning about calls that wait and get no stand-in, if there are any."""
+    calls = [f"{call.key} ({call.name})" for call in history.bare[:10]]
+    if not calls:
+        return []
+    return [
+        f"sent without an answer: {', '.join(calls)}; nothing of ours can stand for it"
+    ]
 
 
 def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:

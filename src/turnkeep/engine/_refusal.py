@@ -138,7 +138,8 @@ class Refusal:
         open_ids = [
             call.key
             for call in self.case.history.open_calls
-            if grouping.needs_stand_in(call, per_message=per_message)
+            if not call.is_hosted
+            and grouping.needs_stand_in(call, per_message=per_message)
         ]
         if open_ids:
             raise OpenCallError(tuple(open_ids))

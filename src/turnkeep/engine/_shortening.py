@@ -22,7 +22,7 @@ from turnkeep.strategies._shorten import (
     shorten,
     shortest,
 )
-from turnkeep.turns import ASSISTANT, HIDDEN, RESULT
+from turnkeep.turns import ASSISTANT, HIDDEN, RESULT, is_final_word
 
 from ._case import Case
 from ._draft import Draft
@@ -240,7 +240,8 @@ class Shortening:
             return False
         message = history.source.message(index)
         # What stands in the model's own message is the provider's.
-        return bool(message.tool_results) and message.role is not Role.ASSISTANT
+        theirs = message.role is Role.ASSISTANT or is_final_word(message)
+        return bool(message.tool_results) and not theirs
 
     def _original(self, index: int) -> Message:
         return self.history.mended.get(index) or self.history.source.message(index)

@@ -18,7 +18,7 @@ from turnkeep.plans import (
     Reserve,
 )
 from turnkeep.strategies._base import drops_first, is_stable
-from turnkeep.turns import HIDDEN, SYSTEM
+from turnkeep.turns import HIDDEN, SYSTEM, is_final_word
 
 from ._case import Case
 from ._draft import Draft
@@ -328,6 +328,8 @@ class Spending:
         old = history.mended.get(index) or history.source.message(index)
         if index in history.rules.pins:
             return "it is pinned"
+        if is_final_word(old) and old.tool_results != edit.content.tool_results:
+            return "it is somebody's consent, or the provider's own answer"
         if not _links_alike(old, edit.content):
             return "it would cut calls from their results"
         return self._objection(index, old, edit.content)

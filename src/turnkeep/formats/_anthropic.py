@@ -190,7 +190,12 @@ class Anthropic:
 
 def _is_system(entry: dict[str, Any]) -> bool:
     """Whether it is system text and nothing more: directives stay in the list."""
-    return entry["role"] == "system" and len(entry) == 2
+    content = entry["content"]
+    return (
+        entry["role"] == "system"
+        and len(entry) == 2
+        and (isinstance(content, str) or all(b["type"] == "text" for b in content))
+    )
 
 
 def _everywhere(_message: Message) -> bool:

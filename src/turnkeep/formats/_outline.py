@@ -36,7 +36,7 @@ from turnkeep.turns import (
     thinks,
 )
 
-from ._shape import MARKS, is_placeholder
+from ._shape import MARKS, is_placeholder, names_call
 
 ONE_CALL: Final = ASSISTANT + CALL
 """The code of a message with one call."""
@@ -84,6 +84,8 @@ def own_id(entry: Any) -> Any:
     """What stands where an entry has its id; `None` where there is none."""
     if isinstance(entry, Mapping):
         found = entry.get("id")
+        if found is not None and names_call(entry):
+            return None
     else:
         found = getattr(entry, "id", None)
     return None if is_placeholder(found) else found

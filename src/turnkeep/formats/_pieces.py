@@ -16,6 +16,7 @@ from typing import Any
 
 from turnkeep.model import DISPLAY_KINDS, Message, Role
 from turnkeep.policy import Policy
+from turnkeep.turns import is_system_text
 
 from ._base import Piecewise
 from ._copies import Masters
@@ -155,7 +156,7 @@ class _Request:
             return False
         ordered = order(messages, self.demands)
         lead = 0
-        while lead < len(ordered) and ordered[lead].role is Role.SYSTEM:
+        while lead < len(ordered) and is_system_text(ordered[lead]):
             lead += 1
         beside = self.fmt.stands_beside
         front = list(ordered[:lead])

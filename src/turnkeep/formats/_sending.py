@@ -11,6 +11,7 @@ from turnkeep.formats._neighbours import join_all, joiner_of
 from turnkeep.formats._outline import stands_in_front
 from turnkeep.model import Message, Role
 from turnkeep.policy import Policy
+from turnkeep.turns import is_system_text
 
 _LISTS = ("messages", "contents")
 """Keys of the list in the bodies of formats that join entries."""
@@ -46,12 +47,12 @@ def order(messages: Sequence[Message], demands: Policy) -> Sequence[Message]:
     if not demands.system_first and not demands.system_between:
         return messages
     lead = 0
-    while lead < len(messages) and messages[lead].role is Role.SYSTEM:
+    while lead < len(messages) and is_system_text(messages[lead]):
         lead += 1
     moved = [
         nth
         for nth in range(lead, len(messages))
-        if messages[nth].role is Role.SYSTEM
+        if is_system_text(messages[nth])
         and messages[nth].content
         and (demands.system_first or not _stands_right(messages, nth, demands))
     ]

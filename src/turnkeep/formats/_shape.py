@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -72,6 +72,13 @@ PLACEHOLDERS: Final = frozenset({"__fake_id__"})
 def is_placeholder(identity: object) -> bool:
     """Whether what stands where an id stands is none."""
     return type(identity) is str and identity in PLACEHOLDERS
+
+
+def names_call(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry's id is that of the call it answers: a local shell's output."""
+    return (
+        entry.get("type") == "local_shell_call_output" and entry.get("call_id") is None
+    )
 
 
 def real_id(identity: object) -> str | None:

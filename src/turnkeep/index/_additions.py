@@ -36,7 +36,9 @@ _AFTERTHOUGHTS: Final = (bytes([RESULT]), bytes([HIDDEN]), bytes([SYSTEM]))
 
 def stand_in(call: OpenCall, text: str, cost: Callable[[Message], int]) -> Inserted:
     """What stands for the result of an open call."""
-    message = Message.tool_result(call.id, text, pending=True, tool_name=call.name)
+    message = Message.tool_result(
+        call.id, text, pending=True, tool_name=call.name, metadata=call.note
+    )
     return Inserted(call.message, message, cost(message), Cause.OPEN_CALL, call.key)
 
 

@@ -138,11 +138,21 @@ class History:
                     self.mended[index] = message.evolve(layout=None)
         if rules.stand_ins:
             for call in self.open_calls:
-                if grouping.needs_stand_in(call, per_message=rules.per_message):
+                if call.takes_stand_in and self._needs_answer(call):
                     self._add_stand_in(call)
         self._bridges: dict[int, list[Inserted]] = {}
         if rules.demands.answers_tools or rules.demands.ends_with_user:
             self._bridge()
+
+    def _needs_answer(self, call: OpenCall) -> bool:
+        per_message = self.rules.per_message
+        return self.grouping.needs_stand_in(call, per_message=per_message)
+
+    @property
+    def bare(self) -> list[OpenCall]:
+        """Calls behind which others stand, and for whose answer nothing can stand."""
+        calls = [*self.open_calls, *self.grouping.waiting.values()]
+        return [c for c in calls if not c.takes_stand_in and self._needs_answer(c)]
 
     def _bridge(self) -> None:
         """Let sides take turns behind stand-ins, and at the end."""
@@ -421,10 +431,13 @@ class History:
     @cached_property
     def pending(self) -> list[OpenCall]:
         """Open calls that somebody still waits for."""
+        calls = self.open_calls
+        if self.grouping.waiting:
+            calls = [*calls, *self.grouping.waiting.values()]
         awaited = self.rules.awaited
         if awaited is None:
-            return self.open_calls
-        return [call for call in self.open_calls if awaited(call)]
+            return calls
+        return [call for call in calls if awaited(call)]
 
     @property
     def is_empty(self) -> bool:

@@ -144,7 +144,13 @@ class Ledger:
         if known < 0:
             self.last_uncounted = index
         if self.sums is not None:
-            self.sums.append(index, step, self.weight(index), calls=bool(entry.calls))
+            self.sums.append(
+                index,
+                step,
+                self.weight(index),
+                calls=bool(entry.calls),
+                hosted=entry.hosted is not None,
+            )
         if message.pinned:
             self.pins[index] = message.pin_scope
             if self.sums is not None:

@@ -137,6 +137,8 @@ class Sums:
         """The other open calls by step."""
         self._edge = -1
         """The step whose stand-ins stand last, so that a bridge may have to follow."""
+        self._hosted: set[Key] = set()
+        """Holders of calls that the provider has not answered."""
         self._unfinished: set[Key] = set()
         """Holders of system text whose neighbour behind it has not come."""
         self._pinned_turns: dict[int, set[int]] = {}
@@ -180,10 +182,13 @@ class Sums:
                 self._settle(call)
             else:
                 self._fresh.append(call)
+        self._wait()
 
     # -- what changes ------------------------------------------------------------------
 
-    def append(self, index: int, step: int, weight: int, *, calls: bool) -> None:
+    def append(
+        self, index: int, step: int, weight: int, *, calls: bool, hosted: bool = False
+    ) -> None:
         """Take the newest message in.
 
         Args:
@@ -195,6 +200,8 @@ class Sums:
                 Its tokens in a window.
             calls:
                 Whether it makes calls.
+            hosted:
+                Whether it holds anything of the provider's own doing.
         """
         grouping, kind = self.grouping, self.grouping.kinds[index]
         if step == len(self.every.values):
@@ -206,6 +213,10 @@ class Sums:
             self._renew([*self.holders])  # turns keep their last steps from now on
         if index in grouping.stored[-1:] or index in grouping.references[-1:]:
             self._hold(("stored", index), [step])
+        if hosted:
+            if step in grouping.ties:
+                self._tie(step)
+            self._wait()
         if kind in (RESULT, USER):
             if grouping.ties and step in grouping.ties:
                 self._tie(step)
@@ -329,6 +340,23 @@ class Sums:
                 del self._settled[step]
         self._write_additions(step)
 
+    def _wait(self) -> None:
+        """Hold the steps of the provider's own calls as long as those are open."""
+        grouping, before = self.grouping, self._hosted
+        now: set[Key] = set()
+        for call in grouping.waiting.values():
+            if not self._awaited(call):
+                continue
+            key: Key = ("hosted", call.key, call.message)
+            now.add(key)
+            if key not in before:
+                step = grouping.step_of[call.message]
+                question = grouping.question_of(grouping.turn_of(step))
+                self._hold(key, [step] if question is None else [step, question])
+        for gone in before - now:
+            self._release(gone)
+        self._hosted = now
+
     def _write_additions(self, step: int) -> None:
         """The messages of ours that a step needs by now."""
         setting = self.setting
@@ -349,7 +377,11 @@ class Sums:
         self._shift(step, change)
 
     def _made_for(self, step: int) -> tuple[Inserted, ...]:
-        calls = [c for c in self._settled.get(step, ()) if c.answer is None and c.open]
+        calls = [
+            call
+            for call in self._settled.get(step, ())
+            if call.answer is None and call.open and call.takes_stand_in
+        ]
         if not calls:
             return ()
         if len(calls) > 1:

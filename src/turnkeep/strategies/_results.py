@@ -15,6 +15,7 @@ from turnkeep.model import (
     marker_of,
     trusted_result,
 )
+from turnkeep.turns import is_final_word
 
 
 class Found(NamedTuple):
@@ -33,7 +34,8 @@ class Found(NamedTuple):
 def final_results(history: HistoryView) -> list[Found]:
     """The final results of the history, in the order of their messages.
 
-    Pinned messages are left out: nothing edits them. Costs one look at each message.
+    Nothing edits pinned messages, consent and the provider's own answers: they are left
+    out. Costs one look at each message.
     """
     found: list[Found] = []
     step_of = history.message_steps
@@ -45,13 +47,14 @@ def final_results(history: HistoryView) -> list[Found]:
         if not history.is_shown(index):
             continue
         step, position = step_of[index], -1
+        fixed = history.pinned(index) or is_final_word(message)
         for block in history.current(index).content:
             if type(block) is ToolCall:
                 asked.setdefault(step, []).append((index, block))
             elif type(block) is ToolResult:
                 position += 1
                 made, call = _called(asked.get(step, []), block)
-                if block.final and not history.pinned(index):
+                if block.final and not fixed:
                     found.append(Found(step, index, position, block, call, made))
     return found
 

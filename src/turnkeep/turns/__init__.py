@@ -51,7 +51,15 @@ from ._entries import (
     thinks,
 )
 from ._grouping import Grouping
-from ._hosted import Hosted, Memory, hosted_in
+from ._hosted import (
+    KIND,
+    UNSPOKEN,
+    Hosted,
+    Memory,
+    hosted_in,
+    is_final_word,
+    is_system_text,
+)
 from ._late import early_answers, late_answers
 
 __all__ = [
@@ -59,6 +67,7 @@ __all__ = [
     "ASSISTANT",
     "CALL",
     "HIDDEN",
+    "KIND",
     "MANY_CALLS",
     "MANY_RESULTS",
     "MEMORY",
@@ -69,6 +78,7 @@ __all__ = [
     "SUMMARY_KIND",
     "SYSTEM",
     "UNSAID",
+    "UNSPOKEN",
     "USER",
     "Answer",
     "CallKey",
@@ -85,6 +95,8 @@ __all__ = [
     "entry_of",
     "group_columns",
     "hosted_in",
+    "is_final_word",
+    "is_system_text",
     "late_answers",
     "link_id",
     "reasoning_in",

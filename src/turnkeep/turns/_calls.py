@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import attrs
 
 from ._entries import CallKey
-from ._hosted import BY_PROVIDER, UNSPOKEN
+from ._hosted import BY_PROVIDER, KIND, UNSPOKEN
 
 
 @attrs.frozen
@@ -58,6 +58,11 @@ class OpenCall:
     def is_hosted(self) -> bool:
         """Whether the provider answers it, and the caller cannot."""
         return self.kind in BY_PROVIDER
+
+    @property
+    def note(self) -> dict[str, str]:
+        """What the metadata of an answer says of it."""
+        return {KIND: self.kind} if self.kind else {}
 
     @property
     def takes_stand_in(self) -> bool:

@@ -82,6 +82,20 @@ UNSPOKEN: Final = frozenset(
 """Kinds of calls whose answer nobody can stand in for: the provider's own, consent, a
 picture, a list of tools."""
 
+_UNEDITED: Final = frozenset(
+    {"mcp_approval_response", "program_output", "tool_search_output"}
+)
+"""Types of answers that nobody may change: consent, and the provider's own."""
+
+_UNWRITTEN: Final = UNSPOKEN - {"computer_call"}
+"""Kinds of calls whose answers nobody may change; pictures may go."""
+
+KIND: Final = "turnkeep:kind"
+"""Key of a result's metadata: the kind of the call that it answers.
+
+Set by whoever writes an answer of ours or of the caller's, for formats in which each
+kind of call has an answer of its own."""
+
 _OFFERS: Final = frozenset({"program", "mcp_approval_request"})
 """Kinds of calls that others name as the one they came out of."""
 
@@ -106,6 +120,13 @@ def kind_of_call(call: ToolCall) -> str:
     ):
         return "server_tool"
     return kind
+
+
+def is_final_word(message: Message) -> bool:
+    """Whether a message carries an answer that nobody may change or shorten."""
+    if message.extra and message.extra.get("type") in _UNEDITED:
+        return True
+    return bool(message.metadata) and message.metadata.get(KIND) in _UNWRITTEN
 
 
 def hosted_in(message: Message) -> Hosted | None:
@@ -134,6 +155,16 @@ def hosted_in(message: Message) -> Hosted | None:
 def is_setting(message: Message) -> bool:
     """Whether a message of the user's says nothing, and only sets something up."""
     return message.role is not Role.ASSISTANT and all(
+        type(block) is Opaque and _sets_up(block.value) for block in message.content
+    )
+
+
+def is_system_text(message: Message) -> bool:
+    """Whether a message is system text, which may stand beside the list.
+
+    What sets something up takes effect where it stands.
+    """
+    return message.role is Role.SYSTEM and not any(
         type(block) is Opaque and _sets_up(block.value) for block in message.content
     )
 

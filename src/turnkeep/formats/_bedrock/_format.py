@@ -19,6 +19,7 @@ from turnkeep.model import (
     thaw,
 )
 from turnkeep.model._layout import NO_LAYOUT, Layout, layout_text
+from turnkeep.turns import is_system_text
 
 from .._base import Envelope, is_own, origin_of
 from .._blocks import BlockFormat, write_texts
@@ -181,7 +182,7 @@ class Bedrock(BlockFormat):
         """
         sent = [m for m in messages if m.kind not in DISPLAY_KINDS]
         leading = 0
-        while leading < len(sent) and sent[leading].role is Role.SYSTEM:
+        while leading < len(sent) and is_system_text(sent[leading]):
             leading += 1
         later = sent[leading:]
         system = [*sent[:leading], *(m for m in later if _is_foreign_system(m))]

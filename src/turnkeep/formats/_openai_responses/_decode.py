@@ -31,11 +31,21 @@ from .._shape import (
     as_text,
     frozen,
     frozen_object,
+    names_call,
     real_id,
     wrong,
 )
 from .._wire import kind_of
-from ._items import BUILT_IN_CALLS, CALLS, OUTPUTS, SETTINGS, call_id_key
+from ._items import (
+    BUILT_IN_CALLS,
+    CALLS,
+    OUTPUTS,
+    REQUEST,
+    SETTINGS,
+    SHELL,
+    call_id_key,
+)
+from ._outputs import CONSENT, chunks, text_in
 from ._parts import NAME, decode_part
 
 _TEXTUAL = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -44,6 +54,8 @@ _CUSTOM = FrozenDict(type="custom")
 _CALL_KEYS = {
     kind: frozenset({"type", "call_id", "name", key}) for kind, key in CALLS.items()
 }
+_REQUEST_KEYS = frozenset({"type", "id", "name", "arguments"})
+_CONSENT_KEYS = frozenset({"approve", "reason"})
 _SILENT = ResultText("")
 _SPEAKING = (MARKS, ERROR_TEXT)
 """How the text of a result begins that says more than its text."""
@@ -86,7 +98,12 @@ def decode_item(item: Any, path: str) -> Message:
         return _call(item, kind, path)
     if kind in BUILT_IN_CALLS and isinstance(item.get("call_id"), str):
         return _built_in_call(item, kind, path)
-    if kind in OUTPUTS and item.get(call_id_key(kind, item)) is not None:
+    if kind == REQUEST and _is_request(item):
+        return _request(item, path)
+    linked = item.get(call_id_key(kind, item)) is not None
+    if kind == CONSENT and type(item.get("approve")) is not bool:
+        linked = False
+    if kind in OUTPUTS and linked:
         return _output(item, kind, path)
     role = Role.SYSTEM if kind in SETTINGS else Role.ASSISTANT
     return _carried(item, role, path)
@@ -98,7 +115,7 @@ def _carried(item: dict[str, Any], role: Role, path: str) -> Message:
 
 
 def _id(item: dict[str, Any]) -> str | None:
-    return real_id(item.get("id"))
+    return None if names_call(item) else real_id(item.get("id"))
 
 
 def _rest(
@@ -194,6 +211,20 @@ def _built_in_call(item: dict[str, Any], kind: str, path: str) -> Message:
     return trusted_message(Role.ASSISTANT, (call,), id=_id(item), layout=NAME)
 
 
+def _is_request(item: dict[str, Any]) -> bool:
+    return all(type(item.get(key)) is str for key in ("id", "name", "arguments"))
+
+
+def _request(item: dict[str, Any], path: str) -> Message:
+    """A request for approval: a call whose answer is a person's consent."""
+    kind = FrozenDict(type=REQUEST)
+    call = trusted_call(item["id"], item["name"], item["arguments"], kind)
+    extra = _rest(item, _REQUEST_KEYS, path)
+    return trusted_message(
+        Role.ASSISTANT, (call,), id=_id(item), extra=extra, layout=NAME
+    )
+
+
 def _output(item: dict[str, Any], kind: str, path: str) -> Message:
     id_key, key = call_id_key(kind, item), OUTPUTS[kind]
     call_id = as_text(item[id_key], id_key, f"{path}.{id_key}")
@@ -201,10 +232,19 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
     blocks: tuple[Block, ...] = ()
     flags, detail = _SILENT, ""
     where = f"{path}.{key}"
-    said = item.get(key)
+    said, own = item.get(key), "text"
     if key in item:
         known.add(key)
-    if isinstance(said, str):
+    if kind == SHELL and (ours := text_in(said)) is not None:
+        flags = ResultText.read(ours)
+        made = trusted_result(call_id, (), flags.is_error, flags.pending, flags.interim)
+        if flags.write() == ours and chunks(ours, made) == said:
+            said, own = ours, "shell"
+    if kind == CONSENT:
+        known |= _CONSENT_KEYS
+        given = {k: v for k, v in item.items() if k in _CONSENT_KEYS}
+        blocks, detail = (Json(frozen_object(given, path)),), "json"
+    elif isinstance(said, str):
         if said.startswith(_SPEAKING):
             flags = ResultText.read(said)
             if flags.write() != said:
@@ -212,7 +252,7 @@ def _output(item: dict[str, Any], kind: str, path: str) -> Message:
             blocks = (trusted_text(flags.text),)
         else:
             blocks = (trusted_text(said),)
-        detail = "text"
+        detail = own
     elif kind in _TEXTUAL:
         parts = as_array(said, key, where)
         blocks = tuple(

@@ -19,12 +19,14 @@ from turnkeep.model import (
     ToolResult,
     thaw,
 )
+from turnkeep.turns import KIND
 
 from .._base import is_own, layout_of, origin_of
 from .._ids import with_call_ids
 from .._marker_lines import lined_blocks
 from .._shape import json_text
-from ._items import CALLS, OUTPUT_OF, OUTPUTS, call_id_key
+from ._items import CALLS, OUTPUT_OF, OUTPUTS, PATCH, REQUEST, call_id_key
+from ._outputs import CONSENT, chunks, consent, patch_status
 from ._parts import NAME, encode_part
 
 _ROLES = {
@@ -130,7 +132,11 @@ def _reasoning(block: Thinking) -> dict[str, Any]:
 
 
 def _call_type(call: ToolCall) -> str:
-    kind = call.extra.get("type")
+    return _named(call.extra.get("type"))
+
+
+def _named(kind: object) -> str:
+    """The type of a call by what its `extra` says."""
     if kind == "custom":
         return "custom_tool_call"
     return kind if isinstance(kind, str) and kind in OUTPUT_OF else "function_call"
@@ -138,6 +144,13 @@ def _call_type(call: ToolCall) -> str:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     kind = _call_type(call)
+    if kind == REQUEST:
+        return {
+            "type": kind,
+            "id": call.id,
+            "name": call.name,
+            "arguments": call.text,
+        }
     item: dict[str, Any] = {"type": kind, "call_id": call.id}
     if kind in CALLS:
         return {**item, "name": call.name, CALLS[kind]: call.text}
@@ -149,7 +162,8 @@ def _output(
     result: ToolResult, message: Message, kinds: dict[str | None, str]
 ) -> dict[str, Any]:
     if is_foreign(message):
-        call_kind = kinds.get(result.tool_call_id, "function_call")
+        said = message.metadata.get(KIND) if message.metadata else None
+        call_kind = kinds.get(result.tool_call_id) or _named(said)
         kind = OUTPUT_OF.get(call_kind, "function_call_output")
     else:
         kind = message.extra.get("type", "function_call_output")
@@ -158,13 +172,19 @@ def _output(
     blocks = list(result.content)
     if not result.final or result.is_error:
         blocks = lined_blocks(result, blocks)
+    if kind == CONSENT:
+        return {**item, **consent(result)}
     if not blocks and not is_foreign(message) and detail == "":
         return item
-    item[OUTPUTS[kind]] = _said_by(kind, blocks, message, detail)
+    if kind == PATCH and is_foreign(message):
+        item["status"] = patch_status(result)
+    item[OUTPUTS[kind]] = _said_by(kind, blocks, message, detail, result)
     return item
 
 
-def _said_by(kind: str, blocks: list[Block], message: Message, detail: str) -> Any:
+def _said_by(
+    kind: str, blocks: list[Block], message: Message, detail: str, result: ToolResult
+) -> Any:
     first = blocks[0] if len(blocks) == 1 else None
     if kind in {"function_call_output", "custom_tool_call_output"}:
         if detail != "list":
@@ -180,15 +200,14 @@ def _said_by(kind: str, blocks: list[Block], message: Message, detail: str) -> A
     if isinstance(first, Json):
         return thaw(first.value)
     text = "\n".join(block.text for block in blocks if isinstance(block, Text))
-    return text if detail == "text" else _text_as(kind, text, first)
+    return text if detail == "text" else _text_as(kind, text, first, result)
 
 
-def _text_as(kind: str, text: str, first: Block | None) -> Any:
+def _text_as(kind: str, text: str, first: Block | None, result: ToolResult) -> Any:
     """Plain text in the shape that the answer of a built-in tool must have."""
     match kind:
         case "shell_call_output":
-            outcome = {"type": "exit", "exit_code": 0}
-            return [{"stdout": text, "stderr": "", "outcome": outcome}]
+            return chunks(text, result)
         case "tool_search_output":
             return []
         case "computer_call_output":

@@ -7,6 +7,9 @@ from typing import Any
 
 from turnkeep.model import EMPTY
 
+from .._shape import names_call
+from ._outputs import CONSENT
+
 CALLS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -23,6 +26,13 @@ BUILT_IN_CALLS = (
 )
 """Calls of OpenAI's tools that the caller answers, when they have a `call_id`."""
 
+REQUEST = "mcp_approval_request"
+"""A call whose answer is a person's consent; its own id links the two."""
+
+SHELL = "shell_call_output"
+
+PATCH = "apply_patch_call_output"
+
 OUTPUTS = {
     "function_call_output": "output",
     "custom_tool_call_output": "output",
@@ -32,6 +42,7 @@ OUTPUTS = {
     "apply_patch_call_output": "output",
     "tool_search_output": "tools",
     "program_output": "result",
+    "mcp_approval_response": "approve",
 }
 """Answers, and the key of what they say."""
 
@@ -43,6 +54,7 @@ OUTPUT_OF = {
     "apply_patch_call": "apply_patch_call_output",
     "tool_search_call": "tool_search_output",
     "program": "program_output",
+    "mcp_approval_request": "mcp_approval_response",
 }
 """The type of the answer to each type of call; a function's is the default."""
 
@@ -59,11 +71,11 @@ OTHERS = frozenset(
         "code_interpreter_call",
         "mcp_list_tools",
         "mcp_approval_request",
-        "mcp_approval_response",
         "mcp_call",
     }
 )
-"""Items that nobody has to answer (or, for approvals, in a way of their own)."""
+"""Items that nobody has to answer, and requests for approval, whose id is their
+call's."""
 
 KNOWN = frozenset(
     {"message", "reasoning", *CALLS, *BUILT_IN_CALLS, *OUTPUTS, *SETTINGS, *OTHERS}
@@ -71,13 +83,12 @@ KNOWN = frozenset(
 """Every type of the official SDK's union (openai 3.57, `ResponseInputItemParam`)."""
 
 
-_LOCAL = "local_shell_call_output"
-
-
 def call_id_key(kind: str, item: Mapping[str, Any] = EMPTY) -> str:
     """Where an answer names its call.
 
-    A local shell's output does it in `id`, as the types of the official SDK have it;
-    some send it in `call_id`, as all others do.
+    Consent names its request. A local shell's output does it in `id`, as the types of
+    the official SDK have it; some send it in `call_id`, as all others do.
     """
-    return "id" if kind == _LOCAL and item.get("call_id") is None else "call_id"
+    if kind == CONSENT:
+        return "approval_request_id"
+    return "id" if names_call({**item, "type": kind}) else "call_id"

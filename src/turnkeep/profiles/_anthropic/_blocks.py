@@ -19,7 +19,8 @@ from .._shared import (
 from ._server_tools import check_seals
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
-_SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
+_SERVER_ID = re.compile(r"[a-zA-Z0-9_]+")
+_SERVER_PREFIX = "srvtoolu_"
 _RESULT_PARTS = (
     "text",
     "image",
@@ -112,6 +113,7 @@ def check_block(
             _check_thinking_block(value, role, path, found)
         case "server_tool_use":
             _check_id(value.get("id"), _SERVER_ID, f"{path}.id", found)
+            _check_prefix(value.get("id"), f"{path}.id", found)
         case str():
             pass
         case _:
@@ -123,6 +125,16 @@ def _check_id(
 ) -> None:
     if not isinstance(value, str) or not pattern.fullmatch(value):
         found.add("AN-15", where, f"the id is {describe(value)}")
+
+
+def _check_prefix(value: Any, where: str, found: Findings) -> None:
+    if (
+        isinstance(value, str)
+        and _SERVER_ID.fullmatch(value)
+        and not value.startswith(_SERVER_PREFIX)
+    ):
+        what = f"the id of a server tool's call is {describe(value)}"
+        found.add("AN-s12", where, what)
 
 
 def _check_use(value: Mapping[str, Any], role: Any, path: str, found: Findings) -> None:

@@ -137,8 +137,7 @@ RULES = by_number(
     ),
     Rule(
         "AN-15",
-        "Ids of calls match `[a-zA-Z0-9_-]+`, those of server tools "
-        "`srvtoolu_[a-zA-Z0-9_]+`.",
+        "Ids of calls match `[a-zA-Z0-9_-]+`, those of server tools `[a-zA-Z0-9_]+`.",
         "Rewrite the id, in the call and in its result alike.",
         error="messages.1.content.0.tool_use.id: String should match pattern "
         "'^[a-zA-Z0-9_-]+$'",
@@ -386,6 +385,12 @@ RULES = by_number(
         "with thinking as well.",
         "Send the thinking that came with it.",
         sources=(f"{_DOCS}adaptive-thinking",),
+    ),
+    Rule(
+        "AN-s12",
+        "Ids of server tools begin with `srvtoolu_`.",
+        "Send the id that the API gave.",
+        sources=("Anthropic's error text",),
     ),
     Rule(
         "AE-s1",

@@ -52,7 +52,8 @@ def check(request: Request, found: Findings) -> None:
             found.add("OR-02", path, what)
         if not isinstance(item, Mapping):
             continue
-        if item.get("id") not in (None, *PLACEHOLDERS):
+        named = kind == "local_shell_call_output" and item.get("call_id") is None
+        if item.get("id") not in (None, *PLACEHOLDERS) and not named:
             _check_id(item["id"], kind, path, found)
             if isinstance(item["id"], str) and item["id"] in ids:
                 what = (

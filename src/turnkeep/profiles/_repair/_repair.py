@@ -180,7 +180,12 @@ def _place(
 
 
 def _to_close(grouping: Grouping, close: Close) -> list[OpenCall]:
-    calls = grouping.open_calls
+    # What the provider answers, or a picture, no text can close.
+    calls = [
+        call
+        for call in grouping.open_calls
+        if call.takes_stand_in or call.kind == "mcp_approval_request"
+    ]
     if close == "all":
         return calls
     wanted = {close} if isinstance(close, str) else set(close)
@@ -192,7 +197,11 @@ def _to_close(grouping: Grouping, close: Close) -> list[OpenCall]:
 def _closing(pieces: Sequence[Piece], call: OpenCall, changes: list[Change]) -> Piece:
     origin = pieces[call.message]
     result = Message.tool_result(
-        call.id, CLOSED_TEXT, is_error=True, tool_name=call.name
+        call.id,
+        CLOSED_TEXT,
+        is_error=True,
+        tool_name=call.name,
+        metadata=call.note,
     )
     piece = Piece(origin.origin, result, added=True)
     changes.append(piece.change("closed", f"the call {call.key!r} had no final result"))
