@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.generators import decoded
 from turnkeep.formats import Format
+from turnkeep.formats._outline import own_id
 from turnkeep.model import BRIDGE, INTERIM, PENDING, SUMMARY, Message, mark
 from turnkeep.turns import MANY_CALLS, MANY_RESULTS, code_of, entry_of, link_id, thinks
 
@@ -49,7 +50,7 @@ def said_by_decoding(fmt: Format, entries: list[Any]) -> dict[str, Any]:
         "ids": {
             nth: identity
             for nth, entry in enumerate(entries)
-            if isinstance(identity := entry.get("id"), str)
+            if isinstance(identity := own_id(entry), str)
         },
     }
 
