@@ -21,7 +21,7 @@ from turnkeep import (
 )
 from turnkeep.model import DIGEST, SUMMARY, mark, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
-from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Summarize
+from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Passage, Summarize
 from turnkeep.strategies._calling import Rehearsal, SummarizerError, call
 from turnkeep.strategies._summarize import _level
 
@@ -42,6 +42,11 @@ class Writer:
 def first_words(messages: Sequence[Message]) -> str:
     """A summariser that a pickle can name."""
     return messages[0].text[:9]
+
+
+def passage(*messages: Message) -> Passage:
+    """What a summariser is given."""
+    return Passage(messages, "Summarise.", 75)
 
 
 def missing(_messages: Sequence[Message]) -> str:
@@ -248,12 +253,12 @@ def test_an_async_summariser_runs_on_the_loop_of_the_caller() -> None:
     async def main() -> object:
         rehearsal = Rehearsal()
         with pytest.raises(SummarizerError, match="not been asked"):
-            rehearsal.answer(write, [], 5.0)
+            rehearsal.answer(write, passage(), 5.0)
         assert rehearsal.is_open
         await rehearsal.ask()
-        assert rehearsal.answer(write, [], 5.0) == "done"
+        assert rehearsal.answer(write, passage(), 5.0) == "done"
         with pytest.raises(SummarizerError, match="history changed"):
-            rehearsal.answer(write, [Message.user("more")], 5.0)
+            rehearsal.answer(write, passage(Message.user("more")), 5.0)
         return asyncio.get_running_loop()
 
     assert [asyncio.run(main())] == loops
@@ -261,7 +266,7 @@ def test_an_async_summariser_runs_on_the_loop_of_the_caller() -> None:
 
 def test_what_a_summariser_raises_is_said() -> None:
     with pytest.raises(SummarizerError, match="KeyError"):
-        call(missing, [], 5.0)
+        call(missing, passage(), 5.0)
 
 
 @pytest.mark.parametrize(
@@ -271,11 +276,138 @@ def test_what_a_summariser_raises_is_said() -> None:
         {"max_tokens": 1},
         {"max_input_tokens": 1},
         {"timeout": 0},
+        {"fallbacks": [str, "text"]},
+        {"prompt": ""},
+        {"prompt": 5},
     ],
 )
 def test_arguments_of_a_summary(bad: dict[str, Any]) -> None:
     with pytest.raises((TypeError, ValueError), match=next(iter(bad))):
         Summarize(**{"summarizer": str, **bad})
+
+
+# -- who is asked ----------------------------------------------------------------------
+
+
+class Failing(Writer):
+    """A summariser that only counts how often it was asked."""
+
+    def __call__(self, messages: Sequence[Message]) -> str:
+        """Count, and fail."""
+        super().__call__(messages)
+        msg = "down"
+        raise ConnectionError(msg)
+
+
+def prunes(strategy: Summarize, count: int) -> list[tuple[str, ...]]:
+    """The warnings of *count* prunes of a history that grows."""
+    chats = (turns(*[20] * (4 + nth)) for nth in range(count))
+    return [decide(chat, 60, strategy).warnings for chat in chats]
+
+
+def failures(told: list[tuple[str, ...]]) -> list[int]:
+    """At which of the prunes a summariser failed."""
+    return [n for n, warnings in enumerate(told) if "ConnectionError" in str(warnings)]
+
+
+def test_one_that_failed_rests_for_longer_and_longer() -> None:
+    """For 1, 2, 4, ... prunes, up to 64: 60 prunes ask it 6 times, not 60."""
+    failing = Failing()
+
+    told = prunes(Summarize(failing, max_tokens=20), 60)
+
+    assert len(failing.given) == 6
+    assert failures(told) == [0, 2, 5, 10, 19, 36]
+    assert "and rests for 1 prune; older turns are dropped instead" in str(told[0])
+    assert "no summary: it rests after failing; older turns" in str(told[1])
+
+
+def test_an_answer_ends_the_failures() -> None:
+    """After it, the next failure rests for one prune again."""
+    asked: list[int] = []
+
+    def now_and_then(messages: Sequence[Message]) -> str:
+        asked.append(len(messages))
+        if len(asked) in (3, 5):
+            return "They spoke."
+        msg = "down"
+        raise ConnectionError(msg)
+
+    told = prunes(Summarize(now_and_then, max_tokens=20), 9)
+
+    assert failures(told) == [0, 2, 6]
+
+
+def test_fallbacks_are_asked_while_it_rests() -> None:
+    """In their order, one a prune; what was dropped meanwhile is covered then."""
+    failing, worse, writer = Failing(), Failing(), Writer()
+    strategy = Summarize(failing, max_tokens=20, fallbacks=[worse, writer])
+
+    told = prunes(strategy, 3)
+
+    assert [len(w.given) for w in (failing, worse, writer)] == [1, 1, 1]
+    assert failures(told) == [0, 1]
+    assert [m.id for m in writer.given[0]] == ["u0", "u1", "u2", "u3"]
+
+
+def test_answers_of_no_use_are_failures() -> None:
+    """A summary that is larger than what it covers is not asked for each time."""
+    writer = Writer("x" * 90)
+
+    strategy = Summarize(writer, max_tokens=200)
+
+    for count in range(12):
+        decide(turns(*[12] * (3 + count)), 30, strategy)
+
+    assert len(writer.given) == 4
+
+
+def test_planning_twice_for_an_async_caller_counts_once() -> None:
+    """A rehearsal that only finds out what to ask is no prune."""
+    asked: list[int] = []
+
+    async def down(messages: Sequence[Message]) -> str:
+        asked.append(len(messages))
+        msg = "down"
+        raise ConnectionError(msg)
+
+    async def main() -> list[bool]:
+        chat = Conversation(
+            budget=Budget(300, target=0.6),
+            model="gpt-4o",
+            strategy=Summarize(down, max_tokens=60),
+        )
+        failed: list[bool] = []
+        for nth in range(90):
+            chat.user(f"question {nth} about order_{nth} " * 4)
+            window = await chat.afit()
+            if window.pruned:
+                failed.append("ConnectionError" in str(window.plan.warnings))
+        return failed
+
+    failed = asyncio.run(main())
+
+    assert [n for n, one in enumerate(failed) if one][:4] == [0, 2, 5, 10]
+    assert len(asked) == sum(failed)
+
+
+def test_a_prompt_is_all_that_a_model_needs() -> None:
+    """Our words, a length, and the record with the earlier summary in front."""
+    prompts: list[str] = []
+
+    def call_my_model(asked: Passage) -> str:
+        prompts.append(asked.prompt)
+        return "They spoke."
+
+    strategy = Summarize(call_my_model, max_tokens=20)
+    prunes(strategy, 2)
+    window(turns(20, 20, 20), 45, Summarize(call_my_model, 20, prompt="In French."))
+
+    assert prompts[0].startswith("Below is the record of a conversation")
+    assert "Take at most 15 words.\n\n<record>\n[user, u0]\n" in prompts[0]
+    assert prompts[0].endswith("\n</record>")
+    assert "<record>\n[summary of what came before]\nThey spoke.\n\n" in prompts[1]
+    assert prompts[2].startswith("In French. Take at most 15 words.")
 
 
 # -- Digest -------------------------------------------------------------------------

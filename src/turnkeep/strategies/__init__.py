@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._largest import LargestFirst
     from ._offload import Offload
     from ._older import OlderThan
+    from ._passage import Passage
     from ._priority import LowestPriority
     from ._recent import KeepRecent
     from ._referenced import LeastRecentlyReferenced
@@ -46,6 +47,7 @@ _PLACES = {
     "LowestPriority": "_priority",
     "Offload": "_offload",
     "OlderThan": "_older",
+    "Passage": "_passage",
     "Relevance": "_relevance",
     "StripImages": "_images",
     "StripThinking": "_thinking",
@@ -73,6 +75,7 @@ __all__ = [
     "OlderThan",
     "OldestSteps",
     "OldestTurns",
+    "Passage",
     "Relevance",
     "StepView",
     "Strategy",

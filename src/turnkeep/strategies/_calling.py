@@ -4,18 +4,22 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from turnkeep.model import Message
+from ._passage import Passage
 
-Summarizer: TypeAlias = Callable[[Sequence[Message]], str | Awaitable[str]]
+Summarizer: TypeAlias = Callable[[Passage], str | Awaitable[str]]
 """Takes the messages to cover, the earlier summary first, and returns a text."""
 
 
 class SummarizerError(Exception):
     """Why there is no summary, in words; never leaves the strategies."""
+
+
+class NobodyFailedError(SummarizerError):
+    """The same, where it is not the summariser's fault."""
 
 
 class Rehearsal:
@@ -27,7 +31,7 @@ class Rehearsal:
 
     def __init__(self) -> None:
         """Nothing asked yet."""
-        self.asked: tuple[Summarizer, tuple[Message, ...], float] | None = None
+        self.asked: tuple[Summarizer, Passage, float] | None = None
         self._answer: str | None = None
         self._failure: str | None = None
 
@@ -57,23 +61,21 @@ class Rehearsal:
         except Exception as error:  # noqa: BLE001 - whatever a caller's code raises
             self._failure = f"it failed with {type(error).__name__}: {error}"
 
-    def answer(
-        self, summarizer: Summarizer, messages: Sequence[Message], timeout: float
-    ) -> str:
+    def answer(self, summarizer: Summarizer, messages: Passage, timeout: float) -> str:
         """What was answered; noted as a question where nothing was asked yet.
 
         Raises:
             SummarizerError: There is no answer to this.
         """
         if self.asked is None:
-            self.asked = (summarizer, tuple(messages), timeout)
+            self.asked = (summarizer, messages, timeout)
             reason = "it has not been asked yet"
-            raise SummarizerError(reason)
+            raise NobodyFailedError(reason)
         if self._failure is not None:
             raise SummarizerError(self._failure)
-        if self._answer is None or self.asked[1] != tuple(messages):
+        if self._answer is None or self.asked[1] != messages:
             reason = "the history changed while it was written"
-            raise SummarizerError(reason)
+            raise NobodyFailedError(reason)
         return self._answer
 
 
@@ -81,7 +83,7 @@ REHEARSAL: ContextVar[Rehearsal | None] = ContextVar("turnkeep_rehearsal", defau
 """Set while an `afit` plans: then a summariser is not called but asked in between."""
 
 
-def call(summarizer: Summarizer, messages: Sequence[Message], timeout: float) -> str:
+def call(summarizer: Summarizer, messages: Passage, timeout: float) -> str:
     """What *summarizer* says of *messages*.
 
     It runs in a thread of its own, so that a slow one can be left behind; an async one

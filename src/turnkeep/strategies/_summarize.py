@@ -11,8 +11,10 @@ from turnkeep.model import SUMMARY, Message, Text, ToolResult, mark, without_lin
 from turnkeep.plans import Cause, Cover, Drop, Edit, Note
 
 from ._base import Composable, at_least
-from ._calling import Summarizer, SummarizerError, call
+from ._calling import NobodyFailedError, Summarizer, SummarizerError, call
+from ._passage import PROMPT, Passage
 from ._rank import loop_steps, old_turns
+from ._resting import Rota
 from ._shorten import beginning, shorten
 
 KIND = "summary"
@@ -29,6 +31,25 @@ def _callable(instance: object, attribute: object, value: Any) -> None:
     del instance, attribute
     if not callable(value):
         msg = f"summarizer must be callable, not {value!r}"
+        raise TypeError(msg)
+
+
+def _callables(value: Any) -> tuple[Summarizer, ...]:
+    return (value,) if callable(value) else tuple(value)
+
+
+def _all_callable(instance: object, attribute: object, value: Any) -> None:
+    del instance, attribute
+    for one in value:
+        if not callable(one):
+            msg = f"fallbacks must be callables, not {one!r}"
+            raise TypeError(msg)
+
+
+def _text(instance: object, attribute: object, value: Any) -> None:
+    del instance, attribute
+    if not isinstance(value, str) or not value.strip():
+        msg = f"prompt must be a text, not {value!r}"
         raise TypeError(msg)
 
 
@@ -67,7 +88,8 @@ class Summarize(Composable):
     """The oldest turns go together, and a summary that you write stands for them.
 
     *summarizer* is called at most once a fit, with the messages to cover, an earlier
-    summary first (it is merged and replaced: there is one summary at a time). It covers
+    summary first (it is merged and replaced: there is one summary at a time). They are
+    a list of messages whose `prompt` is all that a model needs to write it. It covers
     what the target demands: oldest turns whole, then the beginning of a long tool loop,
     never between a call and its result. The summary is a user message of kind
     `"summary"`; its metadata lists the ids it stands for. The history itself keeps the
@@ -75,33 +97,54 @@ class Summarize(Composable):
 
     When it fails, takes too long, says nothing, or is not smaller than what it would
     replace, what it would have covered is dropped, oldest first, and the plan's
-    warnings say so. Covering the same messages again costs no call: the last summaries
-    are remembered with this object.
+    warnings say so. It then rests for a prune (or as many as there are *fallbacks*),
+    after the next failure for twice as many, ... up to 64; meanwhile the first of
+    *fallbacks* that does not rest is asked. What
+    was dropped so is covered by the next summary. Covering the same messages again
+    costs no call: the last summaries are remembered with this object.
 
     Evidence: a summary keeps what was said and loses ids and paths, which later calls
     need: compose it with `Digest`. Costs the messages covered, and your model's call.
 
-    >>> Summarize(lambda messages: f"{len(messages)} said", max_tokens=99).max_tokens
+    >>> def call_my_model(asked):  # send asked.prompt, return what is answered
+    ...     return f"{len(asked)} messages: {len(asked.prompt.split())} words"
+    >>> Summarize(call_my_model, max_tokens=99).max_tokens
     99
 
     Args:
         summarizer:
-            Sync or async; takes a sequence of `Message` (pictures are blocks of theirs)
-            and returns a text.
+            Sync or async; takes a list of `Message` (pictures are blocks of theirs)
+            with a `prompt`, and returns a text.
         max_tokens:
             Tokens of the summary; a longer one is cut at its end.
         max_input_tokens:
             Tokens of what *summarizer* gets to read; the longest messages are cut in
             their middle, the oldest left out if that is not enough.
+        fallbacks:
+            Who is asked while *summarizer* rests, in this order.
         timeout:
             Seconds to wait for it.
+        prompt:
+            What the model is told instead of our words; a length and the record follow.
     """
 
     summarizer: Summarizer = attrs.field(validator=_callable)
     max_tokens: int = attrs.field(default=1_000, validator=at_least(20))
     max_input_tokens: int = attrs.field(default=32_000, validator=at_least(100))
-    timeout: float = attrs.field(default=60.0, validator=_seconds)
+    fallbacks: tuple[Summarizer, ...] = attrs.field(
+        default=(), converter=_callables, validator=_all_callable
+    )
+    timeout: float = attrs.field(default=60.0, kw_only=True, validator=_seconds)
+    prompt: str | None = attrs.field(
+        default=None, kw_only=True, validator=attrs.validators.optional(_text)
+    )
     _written: _Written = attrs.field(factory=_Written, init=False, eq=False, repr=False)
+    _rota: Rota = attrs.field(init=False, eq=False, repr=False)
+
+    @_rota.default
+    def _make_rota(self) -> Rota:
+        # Each of the fallbacks gets its turn before the first one is asked again.
+        return Rota(max(len(self.fallbacks), 1))
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the summary of what must go, then drops for what it does not free."""
@@ -118,12 +161,16 @@ class Summarize(Composable):
         history.claims.add(KIND)
         sources = [history.message(i) for step in covered for i in step.indexes]
         try:
-            text = self._text(history, sources)
+            text, asked = self._text(history, sources)
         except SummarizerError as error:
             yield Note(f"no summary: {error}; older turns are dropped instead")
             return
         ids = [history.id(i) for step in covered for i in step.indexes]
         content = _message(self._cut(history, text), sources, ids)
+        if asked is not None:
+            least = min(_size(covered), history.target)
+            is_of_use = history.cost(content) < least
+            (self._rota.answered if is_of_use else self._rota.failed)(asked)
         whole = set(turns)
         loose = tuple(
             step.index
@@ -160,19 +207,48 @@ class Summarize(Composable):
         ]
         return tuple(turns), steps, sorted([*earlier, *steps], key=_place)
 
-    def _text(self, history: HistoryView, sources: Sequence[Message]) -> str:
+    def _text(
+        self, history: HistoryView, sources: Sequence[Message]
+    ) -> tuple[str, int | None]:
+        """What a summary of *sources* says, and who was asked, if anybody was.
+
+        Raises:
+            SummarizerError: There is none.
+        """
         known, text = self._written.longest(sources)
         if known == len(sources):
-            return text
+            return text, None
         given = list(sources[known:])
         if known:
             given.insert(0, _message(text, (), ()))
         else:
             given = _after(history.earlier, given)
-        text = call(self.summarizer, self._bounded(history, given), self.timeout)
-        text = without_line(text).strip()
+        text, asked = self._ask(self._bounded(history, given))
         self._written.remember(sources, text)
-        return text
+        return text, asked
+
+    def _ask(self, given: Sequence[Message]) -> tuple[str, int]:
+        """What the next summariser says of *given*, and which it is.
+
+        Raises:
+            SummarizerError: It says nothing, or all of them rest.
+        """
+        everyone = (self.summarizer, *self.fallbacks)
+        nth = self._rota.next(len(everyone))
+        if nth is None:
+            self._rota.passed()
+            reason = "it rests after failing"
+            raise SummarizerError(reason)
+        passage = Passage(given, self.prompt or PROMPT, self.max_tokens * 3 // 4)
+        try:
+            text = call(everyone[nth], passage, self.timeout)
+        except NobodyFailedError:
+            raise
+        except SummarizerError as error:
+            rest = self._rota.failed(nth)
+            reason = f"{error}, and rests for {rest} prune{'s' if rest > 1 else ''}"
+            raise SummarizerError(reason) from error
+        return without_line(text).strip(), nth
 
     def _cut(self, history: HistoryView, text: str) -> str:
         """*text* cut at its end to the summary's own limit."""
@@ -219,6 +295,11 @@ def _after(earlier: Sequence[Message], sources: list[Message]) -> list[Message]:
         if summary.kind == KIND and isinstance(covered, (list, tuple)):
             return [summary, *(m for m in sources if m.id not in set(covered))]
     return sources
+
+
+def _size(steps: Sequence[StepView]) -> int:
+    """Tokens of steps."""
+    return sum(step.tokens for step in steps)
 
 
 def _place(step: StepView) -> int:
