@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from turnkeep.turns import HIDDEN, OURS, RESULT, SYSTEM, Grouping
+from turnkeep.turns import OURS, RESULT, UNSAID, Grouping
 
 Results: TypeAlias = Literal["after-call", "after-run", "anywhere"]
 """Where the results of a call must stand: right after the message that made it, in the
@@ -217,12 +217,12 @@ def core_of(grouping: Grouping, turn: int, policy: Policy) -> tuple[int, ...]:
     if policy.opener_stays:
         core += _first_said(grouping, steps)
     if turn + 1 < grouping.turns and keeps_closers(grouping, policy):
-        core += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
+        core += _first_said(grouping, reversed(steps), (*UNSAID, OURS))
     return tuple(sorted({*core}))
 
 
 def _first_said(
-    grouping: Grouping, steps: Iterable[int], unsaid: Sequence[int] = (SYSTEM, HIDDEN)
+    grouping: Grouping, steps: Iterable[int], unsaid: Sequence[int] = UNSAID
 ) -> list[int]:
     kinds, first = grouping.kinds, grouping.first
     for step in steps:
@@ -249,5 +249,5 @@ def bound_to(
         bound += _first_said(grouping, steps)
     closes = policy.closes_for(calls=calls) or keeps_closers(grouping, policy)
     if closes and turn + 1 < grouping.turns:
-        bound += _first_said(grouping, reversed(steps), (SYSTEM, HIDDEN, OURS))
+        bound += _first_said(grouping, reversed(steps), (*UNSAID, OURS))
     return bound

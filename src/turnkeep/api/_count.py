@@ -10,6 +10,7 @@ import attrs
 from turnkeep.api._arguments import Messages, TokenCounter, with_hints
 from turnkeep.api._job import rule_counter
 from turnkeep.formats import decode_entries, open_messages
+from turnkeep.index._memory import forgotten_among
 from turnkeep.model import Message, as_sent
 from turnkeep.tokens import RequestCounter
 from turnkeep.tokens._old_thinking import leaves_out_thinking, without_thinking
@@ -118,7 +119,10 @@ def count(
     parts.extend(decode_entries(envelope, fmt))
     if leaves_out_thinking(counter):
         parts = _without_old_thinking(parts)
-    for message in parts:
+    forgotten = forgotten_among(parts)
+    for nth, message in enumerate(parts):
+        if nth in forgotten:
+            continue  # the provider's memory has replaced it
         cost = counter.parts(as_sent(message))
         spent["system" if message.role == "system" else "messages"] += cost.total
         spent["reasoning"] += cost.reasoning

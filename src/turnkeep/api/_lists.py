@@ -13,6 +13,7 @@ from turnkeep.formats._neighbours import content_key_of, joiner_of, rejoin
 from turnkeep.formats._objects import Objects
 from turnkeep.formats._outline import Outline, own_id, stands_in_front
 from turnkeep.formats._parted import part_late, part_message
+from turnkeep.index._memory import NOTHING, forgotten_in
 from turnkeep.model import Message, PinScope, as_sent, paused_gc
 from turnkeep.plans import Inserted, Plan, hand_over
 from turnkeep.tokens import RequestCounter
@@ -176,6 +177,7 @@ class ListSource:
             else:
                 self.grouping = self._group(outline, outline.columns)
         self._left_out = self._find_left_out()
+        self._forgotten = forgotten_in(self.grouping)
 
     def _find_left_out(self) -> dict[int, int]:
         """The messages whose thinking the provider leaves out; none is counted yet."""
@@ -248,6 +250,8 @@ class ListSource:
 
     def count(self, index: int) -> int:
         """See `Source.count`."""
+        if index in self._forgotten:
+            return 0
         if index in self._left_out:
             return self._count_lean(index)
         return self._count_whole(index)
@@ -283,9 +287,10 @@ class ListSource:
         """Tokens of every message; each is counted if it has not been."""
         every = range(len(self._wire))
         found = self._look_up(every)
-        if found is not None and not self._left_out:
+        lean = self._left_out or self._forgotten
+        if found is not None and not lean:
             return found
-        if self._left_out:
+        if lean:
             return list(map(self.count, every))
         known = self._counts
         return [known[i] if i in known else self.count(i) for i in every]
@@ -444,6 +449,7 @@ class ListSource:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what `__getstate__` gave."""
         self._left_out, self._every = {}, ()
+        self._forgotten = NOTHING
         self._entries = state["entries"]
         self.envelope = Envelope(
             self._entries, path=state["path"], session=state["session"]

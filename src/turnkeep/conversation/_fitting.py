@@ -23,6 +23,7 @@ from turnkeep.errors import BudgetExceededError, Held
 from turnkeep.formats._pieces import Pieces
 from turnkeep.index import History
 from turnkeep.index._ledger import Ledger
+from turnkeep.index._memory import needs_look
 from turnkeep.index._past import Past
 from turnkeep.index._sums import Setting, Sums
 from turnkeep.plans import Plan, handover_of, memory_of
@@ -290,7 +291,8 @@ class Fitter:
         rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
         history = History(ledger.grouping, Past(ledger), rules)
         sums = ledger.sums
-        if sums is not None and not sums.lead and ledger.last_uncounted < 0:
+        looks = needs_look(ledger.grouping, ledger.pins)
+        if sums is not None and not (sums.lead or looks) and ledger.last_uncounted < 0:
             history.size_up(self._sums(ask).every.values)
         try:
             plan = make_plan(history, limits.budget, ask.strategy, terms, self.memory)
@@ -367,6 +369,8 @@ class Fitter:
             return None  # who asks once counts from the newest end
         if ledger.grouping.problems and early_answers(ledger.grouping):
             return None  # a result that stands before its call moves
+        if needs_look(ledger.grouping, ledger.pins):
+            return None  # a memory of the provider's asks for more
         sums = self._sums(ask)
         cut = self._settled_cut(sums)
         if cut is None:
@@ -412,6 +416,8 @@ class Fitter:
         if rest.sums is not ledger.sums or not rest.may_go_on(ledger):
             return None
         if ledger.grouping.problems and early_answers(ledger.grouping):
+            return None
+        if needs_look(ledger.grouping, ledger.pins):
             return None
         outcome = rest.outcome(ledger, sealed or ())
         if outcome is None or outcome.tokens > min(trigger, limits.available):

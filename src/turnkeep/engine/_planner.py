@@ -227,6 +227,7 @@ class Planner:
         if (
             by_edits
             or history.grouping.ties
+            or history.first_to_go
             or self.case.strategy not in (DEFAULT, OLDEST)
         ):
             earlier = tuple(item.message for item in draft.inserted)

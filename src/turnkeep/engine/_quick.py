@@ -258,7 +258,7 @@ def _is_counted(ledger: Ledger, sums: Sums, cut: int, kept: Iterable[int]) -> bo
     before = sums.held_leads.irange(maximum=cut, inclusive=(True, False))
     ties = grouping.ties
     return all(
-        counts[index] >= 0
+        counts[index] >= 0 or index in ledger.forgotten
         for lead in chain(before, kept)
         for step in ties.get(lead, (lead,))
         for index in grouping.members(step)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import ASSISTANT, HIDDEN, OURS, SYSTEM, Grouping
+from turnkeep.turns import ASSISTANT, OURS, UNSAID, Grouping
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -161,8 +161,7 @@ class Last:
                     step
                     for step in grouping.steps_of(turn)
                     if step not in core
-                    and grouping.kinds[grouping.first[step]]
-                    not in (SYSTEM, HIDDEN, OURS)
+                    and grouping.kinds[grouping.first[step]] not in (*UNSAID, OURS)
                     and not (kept and kept[step])
                 }
             others.difference_update(inner)

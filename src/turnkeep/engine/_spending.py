@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from turnkeep.engine._reasoning import adds_reasoning, keeps_reasoning, keeps_seals
 from turnkeep.errors import StrategyError
+from turnkeep.index._memory import behind_memory
 from turnkeep.model import Message, ToolCall, ToolResult
 from turnkeep.plans import (
     Batch,
@@ -18,7 +19,7 @@ from turnkeep.plans import (
     Reserve,
 )
 from turnkeep.strategies._base import drops_first, is_stable
-from turnkeep.turns import HIDDEN, SYSTEM, is_final_word
+from turnkeep.turns import HIDDEN, UNSAID, is_final_word
 
 from ._case import Case
 from ._draft import Draft
@@ -57,6 +58,8 @@ class Spending:
         stripped = self._strip_images(draft)
         if not self.case.is_over(draft):
             return stripped
+        if self._forget(draft):
+            return True
         # What large results are cut to comes before any step goes, but not before
         # what a strategy makes smaller in its own way.
         self._uncut = True
@@ -71,6 +74,22 @@ class Spending:
         self._fill(draft)
         self._write_reserved(draft)
         return True
+
+    def _forget(self, draft: Draft) -> bool:
+        """Let go what stands before the provider's memory; whether that is enough.
+
+        What it has replaced frees no tokens, and goes all at once.
+        """
+        case, history = self.case, self.case.history
+        steps = history.first_to_go
+        if history.forgotten:
+            draft.drop(steps, Cause.MEMORY)
+            return not case.is_over(draft)
+        for step in steps:
+            draft.drop([step], Cause.MEMORY)
+            if draft.tokens <= self._goal(draft) and case.within_limits(draft):
+                return True
+        return False
 
     def _cut_older(self, draft: Draft) -> bool:
         """Cut large results, once; whether nothing more has to go."""
@@ -202,7 +221,9 @@ class Spending:
         gone = [
             index
             for index, step in enumerate(grouping.step_of)
-            if draft.dropped[step] and grouping.kinds[index] != HIDDEN
+            if draft.dropped[step]
+            and grouping.kinds[index] != HIDDEN
+            and index not in history.forgotten
         ]
         message = reserve.write(gone, min(room, reserve.tokens)) if gone else None
         if message is not None and history.source.cost(message) <= room:
@@ -217,9 +238,10 @@ class Spending:
         grouping = self.case.history.grouping
         turn = min(turn, grouping.turns - 1)
         lead = 0
-        while lead < len(grouping) and grouping.kinds[lead] in (SYSTEM, HIDDEN):
+        while lead < len(grouping) and grouping.kinds[lead] in UNSAID:
             lead += 1
-        return max(grouping.first[grouping.turn_first[turn]], lead) - 1
+        first = max(grouping.first[grouping.turn_first[turn]], lead) - 1
+        return max(first, behind_memory(grouping))
 
     def _take(self, draft: Draft, edit: Edit) -> None:
         match edit:
@@ -416,7 +438,7 @@ class Spending:
             draft.refused.append(Refused(name, reason))
             draft.warnings.append(f"summary refused: {reason}")
             return
-        after = grouping.first[free[0]] - 1
+        after = max(grouping.first[free[0]] - 1, behind_memory(grouping))
         draft.drop(free, edit.cause)
         draft.insert(edit.content, after, edit.cause)
 

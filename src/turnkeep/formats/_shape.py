@@ -15,6 +15,7 @@ from turnkeep.model import (
     EMPTY,
     INTERIM,
     PENDING,
+    PINNED,
     SUMMARY,
     FrozenDict,
     UnfitValueError,
@@ -33,7 +34,12 @@ ERROR_TEXT = "tool error: "
 MARKS = "[turnkeep:"
 """How every first line of ours begins: cheap to look for."""
 
-_KINDS = {SUMMARY: "summary", DIGEST: "digest", BRIDGE: "bridge"}
+_KINDS = {
+    SUMMARY: "summary",
+    DIGEST: "digest",
+    PINNED: "pin_copy",
+    BRIDGE: "bridge",
+}
 _BASE64 = (string.ascii_letters + string.digits + "+/").encode()
 _DATA_URL = re.compile(r"data:([^;,]*);base64,", re.IGNORECASE)
 

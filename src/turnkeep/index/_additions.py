@@ -17,6 +17,7 @@ from turnkeep.turns import (
     OURS,
     RESULT,
     SYSTEM,
+    UNSAID,
     USER,
     Grouping,
     OpenCall,
@@ -97,7 +98,7 @@ def ends_on_call(
     while last >= 0:
         if last in moved or last in gone:
             leaves = True
-        elif kinds[last] not in (SYSTEM, HIDDEN):
+        elif kinds[last] not in UNSAID:
             break
         last -= 1
     return (

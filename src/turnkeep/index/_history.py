@@ -30,6 +30,15 @@ from ._holds import (
     leading_systems,
     newest_step,
 )
+from ._memory import (
+    PIN_COPY,
+    first_to_go,
+    forgotten_in,
+    is_open,
+    memory_steps,
+    put_away,
+    said_again,
+)
 from ._views import HistoryView, Progress
 
 
@@ -117,11 +126,15 @@ class History:
         """Messages that lose their reasoning: a change before them makes it invalid."""
         self.sealed: set[int] = set()
         """Steps that stay as they are because signed reasoning behind them does."""
+        self.forgotten = forgotten_in(grouping)
+        """What a memory of the provider's has replaced: it counts nothing."""
         self._tokens: dict[int, int] = {}
         self._sizes: list[int] | None = None
         self._stand_ins: dict[int, list[tuple[OpenCall, Inserted]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
+        if rules.repair:
+            self.gone.update(dict.fromkeys(put_away(grouping), Cause.MEMORY))
         self.early: dict[int, OpenCall] = {}
         """Results that stood before their call: a window has them behind it."""
         if rules.repair and grouping.problems:
@@ -143,6 +156,9 @@ class History:
         self._bridges: dict[int, list[Inserted]] = {}
         if rules.demands.answers_tools or rules.demands.ends_with_user:
             self._bridge()
+        self._copy: tuple[int, Inserted] | None = None
+        if self.forgotten and rules.pins:
+            self._say_again()
 
     def _needs_answer(self, call: OpenCall) -> bool:
         per_message = self.rules.per_message
@@ -173,15 +189,34 @@ class History:
             last = bridge_end(len(grouping) - 1, cost)
             self._bridges.setdefault(newest, []).append(last)
 
+    def _say_again(self) -> None:
+        """Say what is pinned before the provider's memory once more behind it."""
+        grouping, source = self.grouping, self.source
+        pinned = [i for i in sorted(self.rules.pins) if i in self.forgotten]
+        if not pinned or is_open(grouping):
+            return
+        said = said_again(
+            grouping, [source.message(i) for i in pinned], source.message, source.cost
+        )
+        if said is not None:
+            step = grouping.step_at(said.after)
+            self._copy = step, said
+            for index in grouping.members(step):
+                if source.message(index).kind == PIN_COPY:
+                    self.gone[index] = Cause.REPAIR  # it says what was pinned then
+
     def additions(self, step: int) -> Iterator[Inserted]:
         """The messages of ours that are sent when the step is."""
         for _, item in self._stand_ins.get(step, ()):
             yield item
         yield from self._bridges.get(step, ())
+        if self._copy is not None and self._copy[0] == step:
+            yield self._copy[1]
 
     def with_additions(self) -> list[int]:
         """The steps that have such messages, in order."""
-        return sorted({*self._stand_ins, *self._bridges})
+        copied = () if self._copy is None else self._copy[:1]
+        return sorted({*self._stand_ins, *self._bridges, *copied})
 
     def added_tokens(self, step: int) -> int:
         """Tokens of those messages."""
@@ -208,12 +243,14 @@ class History:
                 id=None, role=Role.TOOL_RESULT, content=(result,), layout=None
             )
         step = self.grouping.step_at(call.message)
-        cost = self.source.cost(message)
+        forgotten = call.message in self.forgotten
+        cost = 0 if forgotten else self.source.cost(message)
         item = Inserted(call.message, message, cost, Cause.REPAIR, call.key)
         self._stand_ins.setdefault(step, []).append((call, item))
 
     def _add_stand_in(self, call: OpenCall) -> None:
-        item = stand_in(call, self.rules.stand_in_text, self.source.cost)
+        cost = _nothing if call.message in self.forgotten else self.source.cost
+        item = stand_in(call, self.rules.stand_in_text, cost)
         step = self.grouping.step_at(call.message)
         self._stand_ins.setdefault(step, []).append((call, item))
 
@@ -295,6 +332,8 @@ class History:
 
     def cost_at(self, index: int, message: Message) -> int:
         """Tokens of what is sent in place of a message of the history."""
+        if index in self.forgotten:
+            return 0
         if self.source.leaves_out(index):
             return lean_cost(message, self.source.cost)
         return self.source.cost(message)
@@ -350,6 +389,8 @@ class History:
         soft: set[int] = set()
         for step in self._system_steps():
             held[step] = Cause.SYSTEM
+        for step in memory_steps(grouping):
+            held.setdefault(step, Cause.MEMORY)
         for index in (*grouping.stored, *grouping.references):
             held.setdefault(grouping.step_at(index), Cause.STATEFUL)
         turns: set[int] = set()
@@ -396,6 +437,12 @@ class History:
             causes = (held[other] for other in ties.get(step, ()) if other in held)
             more[step] = next(causes, Cause.PROFILE)
         held.update(more)
+
+    @cached_property
+    def first_to_go(self) -> list[int]:
+        """The free steps that go before all others where something has to go."""
+        fixed = {*self.held, *self.soft}
+        return [step for step in first_to_go(self.grouping) if step not in fixed]
 
     @cached_property
     def newest(self) -> int | None:
@@ -456,3 +503,8 @@ class History:
         return HistoryView(
             self, available=available, target=target, progress=progress, steps=steps
         )
+
+
+def _nothing(_message: Message) -> int:
+    """What is added before a memory that replaces it costs nothing."""
+    return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from turnkeep.policy import Policy, bound_to
-from turnkeep.turns import HIDDEN, SYSTEM, Grouping
+from turnkeep.turns import HIDDEN, SYSTEM, UNSAID, Grouping
 
 
 def kept_with(
@@ -44,7 +44,7 @@ def kept_with(
         if ties:
             todo += ties.get(step, ())
         kind = kinds[first[step]]
-        if kind not in (SYSTEM, HIDDEN):
+        if kind not in UNSAID:
             if core:
                 turn = grouping.turn_of(step)
                 kept = turns.setdefault(turn, set())
@@ -62,7 +62,7 @@ def next_said(grouping: Grouping, steps: Iterable[int]) -> int | None:
     """The first of *steps* in which somebody speaks."""
     kinds, first = grouping.kinds, grouping.first
     for step in steps:
-        if kinds[first[step]] not in (SYSTEM, HIDDEN):
+        if kinds[first[step]] not in UNSAID:
             return step
     return None
 
@@ -109,7 +109,7 @@ def held_now(grouping: Grouping, newest: int, gone: Collection[int]) -> list[int
         return [*{question: 0, newest: 0, **dict.fromkeys(unread, 0)}]
     if unread:
         return [*{newest: 0, **dict.fromkeys(unread, 0)}]
-    if grouping.kinds[grouping.first[newest]] == SYSTEM:
+    if grouping.kinds[grouping.first[newest]] in UNSAID:
         # A window of system messages alone would not do.
         said = last_said(grouping, gone, range(grouping.steps))
         if said is not None:
@@ -121,7 +121,7 @@ def last_said(grouping: Grouping, gone: Collection[int], steps: range) -> int | 
     """The last of *steps* that says anything in a window."""
     kinds, first = grouping.kinds, grouping.first
     for step in reversed(steps):
-        if kinds[first[step]] in (SYSTEM, HIDDEN):
+        if kinds[first[step]] in UNSAID:
             continue
         if not gone or any(
             index not in gone and kinds[index] != HIDDEN

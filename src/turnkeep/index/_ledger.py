@@ -10,6 +10,7 @@ from typing import Any
 
 from turnkeep.errors import DuplicateIdError
 from turnkeep.model import Image, Message, PinScope, Thinking, ToolResult, as_sent
+from turnkeep.plans import Cause
 from turnkeep.tokens import RequestCounter
 from turnkeep.tokens._old_thinking import (
     is_left_out,
@@ -30,6 +31,7 @@ from turnkeep.turns import (
 
 from ._additions import left_of, misfits
 from ._costs import Costs
+from ._memory import NOTHING, forgotten_in, put_away
 from ._replaced import Replaced
 from ._spotted import Spotted
 from ._sums import Setting, Sums
@@ -90,6 +92,8 @@ class Ledger:
         self.grouping = Grouping(lines_join=self.lines_join, stateful=bool(self.kept))
         self.asked = -1
         """The newest message of the user's own."""
+        self.forgotten = NOTHING
+        """What a memory of the provider's has replaced: it counts nothing."""
         self.sums: Sums | None = None
         """Tokens by step and what holds them; made when somebody plans by them."""
         self.last_uncounted = -1
@@ -137,6 +141,11 @@ class Ledger:
         bad, replaced = self.misfits
         if len(grouping.problems) != bad or len(grouping.superseded) != replaced:
             self._look_at_misfits(index)
+        if grouping.memories:
+            if grouping.memories[-1][0] == index:
+                self._forget()
+            elif index in grouping.displaced:
+                self.forgotten = forgotten_in(grouping)
         if entry.kind == HIDDEN:
             self.shown_only = True
         elif entry.kind == USER:
@@ -160,6 +169,17 @@ class Ledger:
         if entry.hosted is not None and entry.hosted.refers and bad:
             self.regroup()  # what answered nothing here may answer what is kept
         return index
+
+    def _forget(self) -> None:
+        """A memory of the provider's came; costs what it has replaced."""
+        now = forgotten_in(self.grouping)
+        if self.sums is not None:
+            for index in now:
+                if index < len(self.messages) - 1 and (weight := self.weight(index)):
+                    self.sums.weigh(index, -weight)
+        self.forgotten = now
+        self.gone.update(dict.fromkeys(put_away(self.grouping), Cause.MEMORY))
+        self.version += 1
 
     def _ask(self, index: int) -> None:
         """A message of the user's own came: what was thought before may count less."""
@@ -215,6 +235,8 @@ class Ledger:
         """Tokens of a message in a window; 0 where nobody has counted."""
         if index in self.gone or self.grouping.kinds[index] == HIDDEN:
             return 0
+        if index in self.forgotten:
+            return 0
         if self.mended and index in self.mended:
             return self.costs(self.mended[index])
         if self.counts[index] >= 0 and self.leaves_out(index):
@@ -256,7 +278,7 @@ class Ledger:
             weights[at] = 0
             at = kinds.find(HIDDEN, at + 1)
         old = self.thoughts if self.leaves_out_thinking else ()
-        for index in (*self.gone, *self.mended, *old):
+        for index in (*self.gone, *self.mended, *old, *self.forgotten):
             weights[index] = self.weight(index)
         return weights
 
@@ -322,8 +344,10 @@ class Ledger:
             self._look_at_misfits(-1)
         self.shown_only = HIDDEN in grouping.kinds
         self.asked = grouping.kinds.rfind(USER)
+        self.forgotten = forgotten_in(grouping)
+        self.gone.update(dict.fromkeys(put_away(grouping), Cause.MEMORY))
         counts, last = self.counts, len(self.counts) - 1
-        while last >= 0 and counts[last] >= 0:
+        while last >= 0 and (counts[last] >= 0 or last in self.forgotten):
             last -= 1
         self.last_uncounted = last
 
@@ -420,8 +444,8 @@ class Ledger:
             if self.sums is not None:
                 self.sums.weigh(index, self.weight(index) - before)
             if index == self.last_uncounted:
-                counts = self.counts
-                while index >= 0 and counts[index] >= 0:
+                counts, forgotten = self.counts, self.forgotten
+                while index >= 0 and (counts[index] >= 0 or index in forgotten):
                     index -= 1
                 self.last_uncounted = index
         return self._lean(asked_for) if self.leaves_out(asked_for) else known

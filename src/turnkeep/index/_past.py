@@ -22,7 +22,15 @@ class Past:
     and leaves these alone.
     """
 
-    __slots__ = ("_asked", "_counter", "_counts", "_ledger", "_messages", "_seen")
+    __slots__ = (
+        "_asked",
+        "_counter",
+        "_counts",
+        "_forgotten",
+        "_ledger",
+        "_messages",
+        "_seen",
+    )
 
     def __init__(self, ledger: Ledger) -> None:
         """As *ledger* is now."""
@@ -32,6 +40,7 @@ class Past:
         self._counter = ledger.counter
         self._asked = ledger.asked if ledger.leaves_out_thinking else -1
         """The newest question, where what was thought before it counts nothing."""
+        self._forgotten = ledger.forgotten
         self._seen: tuple[Replaced, dict[int, _Old]] = (ledger.replaced, _NONE)
         """How far the chain has been read, and what stood where: one value, so that
         two readers at once leave a true one."""
@@ -64,6 +73,8 @@ class Past:
 
     def count(self, index: int) -> int:
         """Tokens of a message, counted once."""
+        if index in self._forgotten:
+            return 0
         if self.leaves_out(index):
             return lean_cost(self.message(index), self._ledger.cost)
         tokens = self.known(index)

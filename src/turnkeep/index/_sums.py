@@ -23,6 +23,7 @@ from turnkeep.turns import (
     NOTE,
     RESULT,
     SYSTEM,
+    UNSAID,
     USER,
     Grouping,
     OpenCall,
@@ -30,6 +31,7 @@ from turnkeep.turns import (
 
 from ._additions import bridge_behind, next_word, stand_in
 from ._holds import kept_with, leading_steps, leading_systems
+from ._memory import memory_steps
 from ._prefix_sums import SparseTally, Tally
 
 Key: TypeAlias = tuple[object, ...]
@@ -174,6 +176,7 @@ class Sums:
             self._hold(("summary", step), [step])
         for index in (*grouping.stored, *grouping.references):
             self._hold(("stored", index), [grouping.step_of[index]])
+        self._remember()
         for index, scope in pins.items():
             self.pin(index, scope)
         per_message = self.setting.per_message
@@ -217,6 +220,8 @@ class Sums:
             if step in grouping.ties:
                 self._tie(step)
             self._wait()
+            if grouping.memories[-1:] and grouping.memories[-1][0] == index:
+                self._remember()
         if kind in (RESULT, USER):
             if grouping.ties and step in grouping.ties:
                 self._tie(step)
@@ -233,7 +238,7 @@ class Sums:
     def _begin(self, index: int, step: int, kind: int) -> None:
         """A step begins: what it holds, and what holds it."""
         turn_first = self.grouping.turn_first
-        said = kind not in (SYSTEM, HIDDEN)
+        said = kind not in UNSAID
         if kind == SYSTEM:
             if step == self._leading_systems:
                 self._leading_systems += 1
@@ -339,6 +344,13 @@ class Sums:
             if not calls:
                 del self._settled[step]
         self._write_additions(step)
+
+    def _remember(self) -> None:
+        """Hold the provider's newest memory, and no older one."""
+        self._release(("memory",))
+        steps = memory_steps(self.grouping)
+        if steps:
+            self._hold(("memory",), list(steps))
 
     def _wait(self) -> None:
         """Hold the steps of the provider's own calls as long as those are open."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from turnkeep.model import Message, Role
 from turnkeep.plans import Cause
-from turnkeep.turns import HIDDEN, NOTE, SYSTEM, USER
+from turnkeep.turns import HIDDEN, MEMORY, NOTE, OURS, SYSTEM, UNSAID, USER
 
 if TYPE_CHECKING:
     from ._history import History
@@ -287,7 +287,7 @@ class HistoryView:
     def is_said(self, step: int) -> bool:
         """Whether somebody speaks in a step: it is not system text."""
         grouping = self._history.grouping
-        return grouping.kinds[grouping.first[step]] not in (SYSTEM, HIDDEN)
+        return grouping.kinds[grouping.first[step]] not in UNSAID
 
     def message_tokens(self, index: int) -> int:
         """Tokens of one message."""
@@ -309,4 +309,6 @@ _ROLES = {
     3: Role.TOOL_RESULT,
     HIDDEN: Role.SYSTEM,
     NOTE: Role.USER,
+    OURS: Role.USER,
+    MEMORY: Role.ASSISTANT,
 }

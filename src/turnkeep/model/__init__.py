@@ -70,6 +70,9 @@ from ._markers import (
     PENDING as PENDING,
 )
 from ._markers import (
+    PINNED as PINNED,
+)
+from ._markers import (
     SHORTENED as SHORTENED,
 )
 from ._markers import (

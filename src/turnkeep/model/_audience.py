@@ -33,7 +33,7 @@ BOTH = Audience()
 MODEL_ONLY = Audience(shown=False)
 PEOPLE_ONLY = Audience(sent=False)
 
-_MODEL_KINDS = frozenset({"bridge", "context_marker", "recovery_nudge"})
+_MODEL_KINDS = frozenset({"bridge", "pin_copy", "context_marker", "recovery_nudge"})
 """Kinds that steer the model, or that only the provider demands."""
 
 

@@ -35,6 +35,10 @@ SUMMARY = "[turnkeep:summary]"
 DIGEST = "[turnkeep:digest]"
 """First line of a message that lists the ids and names of what was dropped."""
 
+PINNED = "[turnkeep:pinned]"
+"""First line of a message that says what is pinned once more, behind a memory of the
+provider's that has replaced it."""
+
 BRIDGE = "[turnkeep:bridge]"
 """First line of a message added only because the provider demands one there."""
 
@@ -44,7 +48,7 @@ STAND_IN_TEXT = (
 )
 """What the model reads for an open call, behind the first line, unless configured."""
 
-ALL = (PENDING, INTERIM, CLEARED, SHORTENED, OFFLOADED, SUMMARY, DIGEST, BRIDGE)
+ALL = (PENDING, INTERIM, CLEARED, SHORTENED, OFFLOADED, SUMMARY, DIGEST, PINNED, BRIDGE)
 
 _LOOKS_OURS: Final = re.compile(r"\[turnkeep:[a-z]+(?: [0-9a-f]*)?\]")
 _LINE: Final = re.compile(r"\[turnkeep:([a-z]+) ([0-9a-f]{8})\][ \r]*(?:\n|\Z)")

@@ -9,6 +9,7 @@ import attrs
 
 from turnkeep.errors import DuplicateIdError
 from turnkeep.formats import Envelope, Format
+from turnkeep.index._memory import forgotten_in
 from turnkeep.model import Message, Role, ToolCall, ToolResult, as_sent
 from turnkeep.plans import Plan
 from turnkeep.tokens import Parts, RequestCounter
@@ -161,8 +162,11 @@ def survey(
     """
     messages = list(_decoded(envelope, fmt, advance))
     grouping = Grouping(entry_of(message) for _, _, message in messages)
+    forgotten = forgotten_in(grouping)
     pending: dict[int, list[str]] = {}
     for call in grouping.open_calls:
+        if call.is_hosted:
+            continue
         pending.setdefault(call.message, []).append(call.name)
     entries: list[Entry] = []
     # Thinking that the provider leaves out counts nothing.
@@ -174,6 +178,8 @@ def survey(
         known.update({call.id: call.name for call in message.tool_calls})
         sent = as_sent(message)
         left = without_thinking(sent) if place < asked else sent
+        if place in forgotten:
+            left = None
         parts = Parts() if left is None else counter.parts(left)
         entries.append(
             Entry(

@@ -24,7 +24,7 @@ HIDDEN: Final = 4
 """Shown to people only: never sent, never counted, belongs to what precedes it."""
 NOTE: Final = 5
 """A message of ours in the user's name (a picture that a tool result could not hold, a
-bridge): it opens no turn, and leaves with the step it follows."""
+bridge, a pin said once more): it opens no turn, and leaves with the step it follows."""
 OURS: Final = 6
 """A text of ours in the user's name that stands for others (a summary, a digest): a
 step of its own that opens no turn and asks nothing."""
@@ -72,7 +72,7 @@ class Entry(NamedTuple):
 SUMMARY_KIND: Final = "summary"
 
 _OURS: Final = frozenset({SUMMARY_KIND, "digest"})
-_BESIDE: Final = frozenset({"bridge"})
+_BESIDE: Final = frozenset({"bridge", "pin_copy"})
 
 _PLAIN: Final = {
     Role.SYSTEM: Entry(SYSTEM),
