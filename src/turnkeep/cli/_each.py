@@ -247,6 +247,10 @@ def _whole_lines(stream: BinaryIO, path: str) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _progress(path: str, size: int) -> Iterator[Any]:
+    if not sys.stderr.isatty():
+        # rich 13 ends a bar that it does not show with a line break.
+        yield lambda _done: None
+        return
     bar = Progress(
         TextColumn(f"fitting {Path(path).name}"),
         BarColumn(),
@@ -254,7 +258,6 @@ def _progress(path: str, size: int) -> Iterator[Any]:
         TimeRemainingColumn(),
         console=stderr_console(),
         transient=True,
-        disable=not sys.stderr.isatty(),
     )
     task = bar.add_task("", total=size)
     with bar:

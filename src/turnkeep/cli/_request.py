@@ -153,12 +153,15 @@ class progress:  # noqa: N801 - used like a function
 
     def __enter__(self) -> Callable[[int], None]:
         """Start; returns what to call with the number of entries done."""
-        self._bar.start()
+        if self._shown:
+            # rich 13 ends a bar that it does not show with a line break.
+            self._bar.start()
         return self._advance
 
     def __exit__(self, *_error: object) -> None:
         """Take the bar away."""
-        self._bar.stop()
+        if self._shown:
+            self._bar.stop()
 
     def _advance(self, done: int) -> None:
         if self._shown and not done % self._every:
