@@ -22,8 +22,8 @@ from turnkeep import (
 from turnkeep.model import DIGEST, SUMMARY, mark, marker_of, unmark
 from turnkeep.plans import Batch, Insert, Note, Reserve
 from turnkeep.strategies import Digest, KeepRecent, LargestFirst, Passage, Summarize
+from turnkeep.strategies._bounding import level
 from turnkeep.strategies._calling import Rehearsal, SummarizerError, call
-from turnkeep.strategies._summarize import _level
 
 
 class Writer:
@@ -207,9 +207,9 @@ def test_the_oldest_are_left_out_of_a_very_long_input_but_not_the_summary() -> N
 
 
 def test_the_level_to_cut_to_shares_the_room() -> None:
-    assert _level([10, 50, 90], 100) == 45
-    assert _level([10, 20], 100) == 100
-    assert _level([50, 50], 1) == 1
+    assert level([10, 50, 90], 100) == 45
+    assert level([10, 20], 100) == 100
+    assert level([50, 50], 1) == 1
 
 
 def test_one_call_a_fit_at_most() -> None:

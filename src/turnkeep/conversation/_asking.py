@@ -13,6 +13,7 @@ from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT
 from turnkeep.profiles import Policy
 from turnkeep.strategies import DEFAULT, Strategy
+from turnkeep.strategies._ahead import Preparing, preparing_in
 
 from ._desk import CallDesk
 
@@ -36,11 +37,17 @@ class Ask:
     profile: str | None = None
     by_sums: bool = attrs.field(init=False, eq=False)
     """Whether sums of tokens can answer it."""
+    preparing: Preparing | None = attrs.field(init=False, eq=False)
+    """What of the strategy begins before a prune is due."""
 
     @by_sums.default
     def _by_sums(self) -> bool:
         by_default = self.strategy is None or self.strategy == DEFAULT
         return by_default and self.open_calls != "raise" and self.on_invalid == "repair"
+
+    @preparing.default
+    def _preparing(self) -> Preparing | None:
+        return None if self.strategy is None else preparing_in(self.strategy)
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from weakref import ref
 
 import attrs
 
-from turnkeep.budgets import Budget
+from turnkeep.budgets import Budget, share_of
 from turnkeep.engine import Memory, Terms, make_plan
 from turnkeep.engine._order import Placement
 from turnkeep.engine._quick import (
@@ -29,6 +29,7 @@ from turnkeep.index._sums import Setting, Sums
 from turnkeep.plans import Plan, handover_of, memory_of
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
+from turnkeep.strategies._ahead import Preparing, Work
 from turnkeep.tokens import ContextExceeded, RequestCounter
 from turnkeep.turns import early_answers
 
@@ -74,6 +75,9 @@ class Fitter:
         self.pace = Pace()
         self.learner = Learner()
         self._last: Source | None = None
+        self._has_prepared = False
+        """Whether the next prune has been prepared for, or nothing could be."""
+        self._work: Work | None = None
         self.before: Callable[[], None] | None = None
         """What is to be done before the last window is handed out."""
         self.available = 0
@@ -129,11 +133,13 @@ class Fitter:
         self._cut = Cut(0)
         self._cut_at = (None, 0)
         self.pace = Pace()
+        self._has_prepared = False
 
     def checkpoint(self) -> dict[str, Any]:
         """What a plan changes, to go back to."""
         names = ("_memory", "_cut", "_cut_at", "_unread", "_rest", "available", "_last")
-        state = {name: getattr(self, name) for name in (*names, "before")}
+        also = ("before", "_has_prepared", "_work")
+        state = {name: getattr(self, name) for name in (*names, *also)}
         return {**state, "pace": attrs.evolve(self.pace)}
 
     def roll_back(self, state: dict[str, Any]) -> None:
@@ -195,7 +201,40 @@ class Fitter:
             made = Planned(plan, demands, self.stage.pieces)
             self.before = handover_of(plan)
         self._learn(made, limits)
+        if ask.preparing is not None:
+            self._prepare(ask.preparing, made, limits, ask, trigger)
         return made
+
+    def _prepare(
+        self,
+        strategy: Preparing,
+        made: Source,
+        limits: Limits,
+        ask: Ask,
+        trigger: int,
+    ) -> None:
+        """Look ahead to the next prune, once. Costs the history then."""
+        if made.pruned:
+            self._has_prepared = False
+            return
+        size = made.tokens - sum(limits.spent)
+        if self._has_prepared or size < share_of(trigger, strategy.ahead or 1.0):
+            return
+        self._has_prepared = True
+        view = self._history(ask).view(available=limits.available, target=limits.goal)
+        memory = self.memory
+        if memory is not None:
+            view.earlier = tuple(item.message for item in memory.inserted)
+        self._work = strategy.prepare(view, max(trigger - size, 0))
+
+    def take_work(self) -> Work | None:
+        """What is to be begun in the background; it is only told once."""
+        work, self._work = self._work, None
+        return work
+
+    def _history(self, ask: Ask) -> History:
+        rules = rules_of(self.ledger, self.desk, ask, self.policy(ask)[0])
+        return History(self.ledger.grouping, Past(self.ledger), rules)
 
     def _limit(self, budget: Budget, ask: Ask) -> Limits:
         """What *budget* leaves, in tokens."""
@@ -288,8 +327,7 @@ class Fitter:
             trigger_at=trigger,
             longest=self.learner.longest,
         )
-        rules = rules_of(ledger, self.desk, ask, self.policy(ask)[0])
-        history = History(ledger.grouping, Past(ledger), rules)
+        history = self._history(ask)
         sums = ledger.sums
         looks = needs_look(ledger.grouping, ledger.pins)
         if sums is not None and not (sums.lead or looks) and ledger.last_uncounted < 0:

@@ -79,6 +79,7 @@ class Windows(Writing):
             budget, tools, format, open_calls, on_overflow, drop_system=drop_system
         )
         self._announce(window)
+        self._begin_work()
         return window
 
     def _window(
@@ -184,18 +185,31 @@ class Windows(Writing):
         rehearsal = Rehearsal()
         # Copied into the thread by to_thread.
         token = REHEARSAL.set(rehearsal)
+        window: Window | None = None
         try:
-            window = await asyncio.to_thread(self._rehearse, rehearsal, budget, options)
-            if window is None:
-                await rehearsal.ask()
-                window = await asyncio.to_thread(self.fit, budget, **options)
-                await asyncio.to_thread(window.hand_over)
-                return window
+            while window is None:
+                window = await asyncio.to_thread(
+                    self._rehearse, rehearsal, budget, options
+                )
+                if window is None:
+                    await rehearsal.ask()
         finally:
             REHEARSAL.reset(token)
         self._announce(window)
+        self._begin_work(asyncio.get_running_loop())
         await asyncio.to_thread(window.hand_over)
         return window
+
+    def _begin_work(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Begin what the next prune can be prepared with, in a thread or on *loop*."""
+        with self._lock:
+            work = self._fitter.take_work()
+        if work is None:
+            return
+        if loop is None:
+            work.begin()
+        else:
+            work.begin_on(loop)
 
     def _rehearse(
         self, rehearsal: Rehearsal, budget: Budget | int | None, options: dict[str, Any]
@@ -221,6 +235,7 @@ class Windows(Writing):
             self._fitter.forget()
             window = self._window(budget, **{**_DEFAULTS, **options})
         self._announce(window)
+        self._begin_work()
         return window
 
     @property

@@ -147,6 +147,18 @@ class Alternating(Composable):
         yield from theirs
 
 
+def parts_of(strategy: object) -> Iterator[Strategy]:
+    """A strategy, and those that it is made of; anyone's, if they are attrs classes."""
+    if isinstance(strategy, Strategy):
+        yield strategy
+    kind: type[Any] = type(strategy)
+    if attrs.has(kind):
+        for field in attrs.fields(kind):
+            part = getattr(strategy, field.name)
+            if isinstance(part, Strategy):
+                yield from parts_of(part)
+
+
 def strategy_of(strategy: Strategy | str | None) -> Strategy | None:
     """The strategy that was asked for: an object, or what the command line takes.
 

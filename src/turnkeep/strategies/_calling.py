@@ -1,12 +1,16 @@
+"""Asking summarisers: in a thread, on the loop of whoever waits, or ahead of time."""
+
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import TypeAlias
+
+from turnkeep.model import Message
 
 from ._passage import Passage
 
@@ -22,44 +26,178 @@ class NobodyFailedError(SummarizerError):
     """The same, where it is not the summariser's fault."""
 
 
-class Rehearsal:
-    """A plan that is made twice: once to find out what to ask, once with the answer.
+class Question:
+    """What a summariser is asked, and its answer once it is there.
 
-    Between the two the summariser runs, on the loop of whoever waits, and nothing is
-    locked meanwhile.
+    It is asked once, by `begin` in a thread of its own or by `begin_on` on a loop.
+    """
+
+    def __init__(
+        self, summarizer: Summarizer, passage: Passage, timeout: float
+    ) -> None:
+        """Not asked yet."""
+        self._summarizer = summarizer
+        self.passage = passage
+        self._timeout = timeout
+        self._done = threading.Event()
+        self._answer: object = None
+        self._failure: SummarizerError | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has been answered, or has failed."""
+        return self._done.is_set()
+
+    def begin(self) -> None:
+        """Ask in a thread; an async summariser runs on a private loop there.
+
+        It ends when the summariser does: a slow one is left behind.
+        """
+        context = contextvars.copy_context()
+        # Not a pool: its threads are joined at exit, and a slow one would hang it.
+        threading.Thread(
+            target=context.run,
+            args=(self._work,),
+            name="turnkeep-summarizer",
+            daemon=True,
+        ).start()
+
+    def _work(self) -> None:
+        try:
+            answer = self._summarizer(self.passage)
+            if inspect.isawaitable(answer):
+                answer = asyncio.run(_wait(answer, self._timeout))
+            self._answer = answer
+        except BaseException as error:  # noqa: BLE001 - whatever a caller's code raises
+            self._failure = _failure(error, self._timeout)
+        finally:
+            self._done.set()
+
+    def begin_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Ask on *loop*, which runs in this thread; a sync summariser gets a thread."""
+        if _is_async(self._summarizer):
+            self._loop = loop
+            self._task = loop.create_task(self._run())
+        else:
+            self.begin()
+
+    async def _run(self) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                self._answer = await self._summarizer(self.passage)  # type: ignore[misc]
+        except asyncio.CancelledError:
+            self._failure = NobodyFailedError("its event loop ended")
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a caller's code raises
+            self._failure = _failure(error, self._timeout)
+        finally:
+            self._done.set()
+
+    async def ask(self) -> None:
+        """Ask, if nobody has, and wait without blocking the loop."""
+        if self._task is None and not self.is_done and self._loop is None:
+            self.begin_on(asyncio.get_running_loop())
+        await self.wait_on_loop()
+
+    async def wait_on_loop(self) -> None:
+        """Wait for the answer without blocking the loop; no longer than it may take."""
+        if self._task is not None and self._loop is asyncio.get_running_loop():
+            await asyncio.wait({self._task}, timeout=self._timeout)
+        else:
+            await asyncio.to_thread(self._done.wait, self._timeout)
+
+    def text(self) -> str:
+        """The answer; waits for it, no longer than it may take.
+
+        Raises:
+            SummarizerError: It failed, took too long, or says nothing.
+        """
+        if not self.is_done:
+            if self._loop is not None and self._loop is _running_loop():
+                reason = "it is still being written"
+                raise NobodyFailedError(reason)
+            self._done.wait(self._timeout)
+        if self._failure is not None:
+            raise self._failure
+        if not self.is_done:
+            raise SummarizerError(_too_long(self._timeout))
+        return _checked(self._answer)
+
+
+class Early(Question):
+    """A summary that is written before it is needed."""
+
+    def __init__(
+        self,
+        summarizer: Summarizer,
+        passage: Passage,
+        timeout: float,
+        sources: Sequence[Message],
+        nth: int,
+    ) -> None:
+        """Not begun; *sources* is what it stands for, *nth* who is asked."""
+        super().__init__(summarizer, passage, timeout)
+        self.sources = tuple(sources)
+        self.nth = nth
+        self._used = False
+
+    def text(self) -> str:
+        """See `Question.text`; within an `afit` it is waited for in between."""
+        rehearsal = REHEARSAL.get()
+        if rehearsal is not None and not self.is_done:
+            rehearsal.wait_for(self)
+        return super().text()
+
+    def is_first_use(self) -> bool:
+        """Whether nobody has taken the answer before."""
+        first, self._used = not self._used, True
+        return first
+
+
+class Rehearsal:
+    """A plan that is made several times: to find out what to ask, then with the answer.
+
+    In between the summariser runs, on the loop of whoever waits, and nothing is locked
+    meanwhile. At most one is asked, and one that was begun early is waited for.
     """
 
     def __init__(self) -> None:
         """Nothing asked yet."""
-        self.asked: tuple[Summarizer, Passage, float] | None = None
-        self._answer: str | None = None
-        self._failure: str | None = None
+        self._asked: Question | None = None
+        self._open: Question | None = None
+        self._waited: list[Question] = []
 
     @property
     def is_open(self) -> bool:
         """Whether a question waits for its answer."""
-        return self.asked is not None and self._answer is self._failure is None
+        return self._open is not None
 
     async def ask(self) -> None:
         """Let the summariser answer: an async one here, a sync one in a thread."""
-        if self.asked is None:
+        question, self._open = self._open, None
+        if question is None:
             return
-        summarizer, messages, timeout = self.asked
-        try:
-            async with asyncio.timeout(timeout):
-                if inspect.iscoroutinefunction(summarizer):
-                    answer = await summarizer(messages)
-                else:
-                    answer = await asyncio.to_thread(summarizer, messages)
-                    if inspect.isawaitable(answer):
-                        answer = await answer
-            self._answer = _checked(answer)
-        except SummarizerError as error:
-            self._failure = str(error)
-        except TimeoutError:
-            self._failure = f"it took longer than {timeout:g} seconds"
-        except Exception as error:  # noqa: BLE001 - whatever a caller's code raises
-            self._failure = f"it failed with {type(error).__name__}: {error}"
+        self._waited.append(question)
+        if question is self._asked:
+            await question.ask()
+        else:
+            await question.wait_on_loop()
+
+    def wait_for(self, question: Question) -> None:
+        """Note that a question is to be waited for, the first time.
+
+        Raises:
+            NobodyFailedError: It has not been yet.
+            SummarizerError: It has, and it takes too long.
+        """
+        if question in self._waited:
+            reason = "it takes too long"
+            raise SummarizerError(reason)
+        self._open = question
+        reason = "it is still being written"
+        raise NobodyFailedError(reason)
 
     def answer(self, summarizer: Summarizer, messages: Passage, timeout: float) -> str:
         """What was answered; noted as a question where nothing was asked yet.
@@ -67,16 +205,16 @@ class Rehearsal:
         Raises:
             SummarizerError: There is no answer to this.
         """
-        if self.asked is None:
-            self.asked = (summarizer, messages, timeout)
+        if self._asked is None:
+            self._asked = self._open = Question(summarizer, messages, timeout)
             reason = "it has not been asked yet"
             raise NobodyFailedError(reason)
-        if self._failure is not None:
-            raise SummarizerError(self._failure)
-        if self._answer is None or self.asked[1] != messages:
+        if self._asked.passage != messages:
             reason = "the history changed while it was written"
             raise NobodyFailedError(reason)
-        return self._answer
+        if not self._asked.is_done:
+            raise SummarizerError(_too_long(timeout))
+        return self._asked.text()
 
 
 REHEARSAL: ContextVar[Rehearsal | None] = ContextVar("turnkeep_rehearsal", default=None)
@@ -96,33 +234,35 @@ def call(summarizer: Summarizer, messages: Passage, timeout: float) -> str:
     rehearsal = REHEARSAL.get()
     if rehearsal is not None:
         return rehearsal.answer(summarizer, messages, timeout)
-    outcome: list[object] = []
-    failure: list[BaseException] = []
+    question = Question(summarizer, messages, timeout)
+    question.begin()
+    return question.text()
 
-    def work() -> None:
-        try:
-            answer = summarizer(messages)
-            if inspect.isawaitable(answer):
-                answer = asyncio.run(_wait(answer, timeout))
-            outcome.append(answer)
-        except BaseException as error:  # noqa: BLE001 - whatever a caller's code raises
-            failure.append(error)
 
-    context = contextvars.copy_context()
-    # Not a pool: its threads are joined at exit, and a slow summariser would hang it.
-    thread = threading.Thread(
-        target=context.run, args=(work,), name="turnkeep-summarizer", daemon=True
+def _is_async(summarizer: Summarizer) -> bool:
+    called = type(summarizer).__call__
+    return inspect.iscoroutinefunction(summarizer) or inspect.iscoroutinefunction(
+        called
     )
-    thread.start()
-    thread.join(timeout)
-    if failure:
-        error = failure[0]
-        reason = f"it failed with {type(error).__name__}: {error}"
-        raise SummarizerError(reason) from error
-    if not outcome:
-        reason = f"it took longer than {timeout:g} seconds"
-        raise SummarizerError(reason)
-    return _checked(outcome[0])
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _failure(error: BaseException, timeout: float) -> SummarizerError:
+    if isinstance(error, TimeoutError):
+        return SummarizerError(_too_long(timeout))
+    made = SummarizerError(f"it failed with {type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made
+
+
+def _too_long(timeout: float) -> str:
+    return f"it took longer than {timeout:g} seconds"
 
 
 def _checked(text: object) -> str:

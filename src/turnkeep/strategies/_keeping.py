@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import Any, Protocol, TypeAlias, runtime_checkable
-
-import attrs
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from turnkeep.model import Message
 
-from ._base import Strategy
+from ._base import Strategy, parts_of
 
 Task: TypeAlias = Callable[[], None]
 
@@ -44,23 +42,11 @@ class Handover:
                 del self._tasks[0]
 
 
-def keepers_in(strategy: object) -> Iterator[Keeper]:
-    """The keepers that a strategy is, or is made of."""
-    if isinstance(strategy, Keeper):
-        yield strategy
-    kind: type[Any] = type(strategy)
-    if attrs.has(kind):
-        for field in attrs.fields(kind):
-            part = getattr(strategy, field.name)
-            if isinstance(part, Strategy):
-                yield from keepers_in(part)
-
-
 def handover_of(
     strategy: Strategy, edits: Iterable[tuple[Message, Message]]
 ) -> Handover | None:
     """What *strategy* has to do before *edits* (what was, what is sent) are sent."""
-    keepers = list(keepers_in(strategy))
+    keepers = [part for part in parts_of(strategy) if isinstance(part, Keeper)]
     if not keepers:
         return None
     made = Handover(

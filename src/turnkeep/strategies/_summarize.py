@@ -1,21 +1,23 @@
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import attrs
 
-from turnkeep.index import HistoryView, StepView
-from turnkeep.model import SUMMARY, Message, Text, ToolResult, mark, without_line
+from turnkeep.index import HistoryView
+from turnkeep.model import SUMMARY, Message, mark, without_line
 from turnkeep.plans import Cause, Cover, Drop, Edit, Note
 
-from ._base import Composable, at_least
-from ._calling import NobodyFailedError, Summarizer, SummarizerError, call
+from ._base import Composable, at_least, share
+from ._bounding import bounded
+from ._calling import Early, NobodyFailedError, Summarizer, SummarizerError, call
+from ._covering import Covered, choose, choose_same
 from ._passage import PROMPT, Passage
-from ._rank import loop_steps, old_turns
+from ._rank import loop_steps
 from ._resting import Rota
-from ._shorten import beginning, shorten
+from ._shorten import beginning
+from ._written import Begun, Written
 
 KIND = "summary"
 
@@ -53,36 +55,6 @@ def _text(instance: object, attribute: object, value: Any) -> None:
         raise TypeError(msg)
 
 
-class _Written:
-    """The last few summaries, and the messages each of them stands for."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: list[tuple[tuple[Message, ...], str]] = []
-
-    def longest(self, covered: Sequence[Message]) -> tuple[int, str]:
-        """How many of the first messages a summary covers, and what it says."""
-        with self._lock:
-            known = list(self._known)
-        best, text = 0, ""
-        for messages, said in known:
-            size = len(messages)
-            if best < size <= len(covered) and messages == tuple(covered[:size]):
-                best, text = size, said
-        return best, text
-
-    def remember(self, covered: Sequence[Message], text: str) -> None:
-        """Keep a summary; the oldest of five goes."""
-        with self._lock:
-            self._known = [*self._known[-4:], (tuple(covered), text)]
-
-    def __deepcopy__(self, _memo: object) -> Self:
-        return type(self)()
-
-    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
-        return type(self), ()
-
-
 @attrs.frozen
 class Summarize(Composable):
     """The oldest turns go together, and a summary that you write stands for them.
@@ -99,9 +71,9 @@ class Summarize(Composable):
     replace, what it would have covered is dropped, oldest first, and the plan's
     warnings say so. It then rests for a prune (or as many as there are *fallbacks*),
     after the next failure for twice as many, ... up to 64; meanwhile the first of
-    *fallbacks* that does not rest is asked. What
-    was dropped so is covered by the next summary. Covering the same messages again
-    costs no call: the last summaries are remembered with this object.
+    *fallbacks* that does not rest is asked. What was dropped so is covered by the next
+    summary. Covering the same messages again costs no call: the last summaries are
+    remembered with this object.
 
     Evidence: a summary keeps what was said and loses ids and paths, which later calls
     need: compose it with `Digest`. Costs the messages covered, and your model's call.
@@ -122,6 +94,11 @@ class Summarize(Composable):
             their middle, the oldest left out if that is not enough.
         fallbacks:
             Who is asked while *summarizer* rests, in this order.
+        ahead:
+            In a `Conversation`: the share of the trigger from which on it is written in
+            the background, so that the next prune need not wait. Only that prune swaps
+            it in; it is thrown away where a message that it covers was changed, went,
+            was pinned or is awaited by then.
         timeout:
             Seconds to wait for it.
         prompt:
@@ -134,11 +111,15 @@ class Summarize(Composable):
     fallbacks: tuple[Summarizer, ...] = attrs.field(
         default=(), converter=_callables, validator=_all_callable
     )
+    ahead: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(share)
+    )
     timeout: float = attrs.field(default=60.0, kw_only=True, validator=_seconds)
     prompt: str | None = attrs.field(
         default=None, kw_only=True, validator=attrs.validators.optional(_text)
     )
-    _written: _Written = attrs.field(factory=_Written, init=False, eq=False, repr=False)
+    _written: Written = attrs.field(factory=Written, init=False, eq=False, repr=False)
+    _begun: Begun = attrs.field(factory=Begun, init=False, eq=False, repr=False)
     _rota: Rota = attrs.field(init=False, eq=False, repr=False)
 
     @_rota.default
@@ -155,83 +136,71 @@ class Summarize(Composable):
             yield Drop(step)
 
     def _summary(self, history: HistoryView) -> Iterator[Edit]:
-        turns, steps, covered = self._choose(history)
-        if not steps or KIND in history.claims:
+        excess = history.tokens - history.target + self.max_tokens
+        covered = choose(history, excess)
+        if covered.is_empty or KIND in history.claims:
             return
         history.claims.add(KIND)
-        sources = [history.message(i) for step in covered for i in step.indexes]
         try:
-            text, asked = self._text(history, sources)
+            early = self._early(history)
+            text, asked = early[1:] if early else self._text(history, covered)
         except SummarizerError as error:
             yield Note(f"no summary: {error}; older turns are dropped instead")
             return
-        ids = [history.id(i) for step in covered for i in step.indexes]
-        content = _message(self._cut(history, text), sources, ids)
+        if early:
+            covered = early[0]
+        content = self._content(history, covered, text)
         if asked is not None:
-            least = min(_size(covered), history.target)
+            least = min(covered.tokens, history.target)
             is_of_use = history.cost(content) < least
             (self._rota.answered if is_of_use else self._rota.failed)(asked)
-        whole = set(turns)
-        loose = tuple(
-            step.index
-            for step in covered
-            if step.turn not in whole or step.held == Cause.SUMMARY
-        )
-        yield Cover(turns, content, Cause.SUMMARY, loose)
+        yield Cover(covered.turns, content, Cause.SUMMARY, covered.loose)
 
-    def _choose(
-        self, history: HistoryView
-    ) -> tuple[tuple[int, ...], list[StepView], list[StepView]]:
-        """Turns and steps that must go; all steps covered, an earlier summary too."""
-        excess = history.tokens - history.target + self.max_tokens
-        turns: list[int] = []
-        steps: list[StepView] = []
-        for turn in old_turns(history):
-            if excess <= 0:
-                break
-            free = [s for s in turn.free_steps if history.is_kept(s.index)]
-            if free:
-                turns.append(turn.index)
-                steps += free
-                excess -= sum(step.tokens for step in free)
-        for step in loop_steps(history):
-            if excess <= 0:
-                break
-            if history.is_kept(step.index):
-                steps.append(step)
-                excess -= step.tokens
-        earlier = [
-            step
-            for step in history.steps
-            if step.held == Cause.SUMMARY and history.is_kept(step.index)
-        ]
-        return tuple(turns), steps, sorted([*earlier, *steps], key=_place)
+    def _content(self, history: HistoryView, covered: Covered, text: str) -> Message:
+        """The message that stands for what is covered."""
+        sources = list(map(history.message, covered.indexes()))
+        ids = list(map(history.id, covered.indexes()))
+        return _message(self._cut(history, text), sources, ids)
 
-    def _text(
-        self, history: HistoryView, sources: Sequence[Message]
-    ) -> tuple[str, int | None]:
-        """What a summary of *sources* says, and who was asked, if anybody was.
+    def _text(self, history: HistoryView, covered: Covered) -> tuple[str, int | None]:
+        """What a summary of it says, and who was asked, if anybody was.
 
         Raises:
             SummarizerError: There is none.
         """
+        sources = list(map(history.message, covered.indexes()))
         known, text = self._written.longest(sources)
         if known == len(sources):
             return text, None
+        given = self._given(history, sources, known, text)
+        nth, summarizer = self._next()
+        try:
+            said = call(summarizer, given, self.timeout)
+        except NobodyFailedError:
+            raise
+        except SummarizerError as error:
+            raise self._failed(nth, error) from error
+        text = without_line(said).strip()
+        self._written.remember(sources, text)
+        return text, nth
+
+    def _given(
+        self, history: HistoryView, sources: Sequence[Message], known: int, text: str
+    ) -> Passage:
+        """What a summariser gets: what it read before, as *text*, and what is new."""
         given = list(sources[known:])
         if known:
             given.insert(0, _message(text, (), ()))
         else:
             given = _after(history.earlier, given)
-        text, asked = self._ask(self._bounded(history, given))
-        self._written.remember(sources, text)
-        return text, asked
+        read = bounded(history, given, self.max_input_tokens, KIND)
+        return Passage(read, self.prompt or PROMPT, self.max_tokens * 3 // 4)
 
-    def _ask(self, given: Sequence[Message]) -> tuple[str, int]:
-        """What the next summariser says of *given*, and which it is.
+    def _next(self) -> tuple[int, Summarizer]:
+        """Who is asked.
 
         Raises:
-            SummarizerError: It says nothing, or all of them rest.
+            SummarizerError: All of them rest.
         """
         everyone = (self.summarizer, *self.fallbacks)
         nth = self._rota.next(len(everyone))
@@ -239,16 +208,65 @@ class Summarize(Composable):
             self._rota.passed()
             reason = "it rests after failing"
             raise SummarizerError(reason)
-        passage = Passage(given, self.prompt or PROMPT, self.max_tokens * 3 // 4)
-        try:
-            text = call(everyone[nth], passage, self.timeout)
-        except NobodyFailedError:
-            raise
-        except SummarizerError as error:
-            rest = self._rota.failed(nth)
-            reason = f"{error}, and rests for {rest} prune{'s' if rest > 1 else ''}"
-            raise SummarizerError(reason) from error
-        return without_line(text).strip(), nth
+        return nth, everyone[nth]
+
+    def _failed(self, nth: int, error: SummarizerError) -> SummarizerError:
+        """What to say of a failure, which is noted."""
+        rest = self._rota.failed(nth)
+        prunes = f"{rest} prune{'s' if rest > 1 else ''}"
+        return SummarizerError(f"{error}, and rests for {prunes}")
+
+    # -- written before it is needed ---------------------------------------------------
+
+    def prepare(self, history: HistoryView, room: int, /) -> Early | None:
+        """A summary of what will have to go when the window has grown by *room* tokens.
+
+        To be begun by the caller. None where nobody is to be asked: all rest, or it is
+        written already.
+        """
+        nth = self._rota.next(1 + len(self.fallbacks))
+        excess = history.tokens + room - history.target + self.max_tokens
+        covered = choose(history, excess)
+        if nth is None or covered.is_empty:
+            return None
+        sources = tuple(map(history.message, covered.indexes()))
+        known, text = self._written.longest(sources)
+        if known == len(sources):
+            return None
+        given = self._given(history, sources, known, text)
+        summarizer = (self.summarizer, *self.fallbacks)[nth]
+        early = Early(summarizer, given, self.timeout, sources, nth)
+        self._begun.add(early)
+        return early
+
+    def _early(self, history: HistoryView) -> tuple[Covered, str, int | None] | None:
+        """What is covered by a summary that was begun before, what it says, and whose.
+
+        None where there is none for the history as it is by now, or where it frees so
+        little that another has to be written: that one goes on from it.
+
+        Raises:
+            SummarizerError: It was not written, or is not yet.
+        """
+        for early in self._begun.newest_first():
+            covered = choose_same(history, early.sources)
+            if covered is None:
+                continue
+            try:
+                text = without_line(early.text()).strip()
+            except NobodyFailedError:
+                raise
+            except SummarizerError as error:
+                self._begun.remove(early)
+                raise self._failed(early.nth, error) from error
+            self._written.remember(early.sources, text)
+            content = self._content(history, covered, text)
+            left = history.tokens - covered.tokens + history.cost(content)
+            slack = max(self.max_tokens, (history.available - history.target) // 4)
+            if left > history.target + slack:
+                return None
+            return covered, text, early.nth if early.is_first_use() else None
+        return None
 
     def _cut(self, history: HistoryView, text: str) -> str:
         """*text* cut at its end to the summary's own limit."""
@@ -261,29 +279,6 @@ class Summarize(Composable):
             return text
         return beginning(text, whole, self.max_tokens, measure)
 
-    def _bounded(
-        self, history: HistoryView, messages: Sequence[Message]
-    ) -> list[Message]:
-        """*messages* within the limit: the longest cut, then the oldest left out."""
-        sizes = [history.cost(message) for message in messages]
-        if sum(sizes) <= self.max_input_tokens:
-            return list(messages)
-        limit = _level(sizes, self.max_input_tokens)
-        made = [
-            message if size <= limit else _shorter(history, message, size, limit)
-            for message, size in zip(messages, sizes, strict=True)
-        ]
-        # The earlier summary first, then from the newest: the oldest are left out.
-        order = sorted(range(len(made)), key=lambda nth: (made[nth].kind != KIND, -nth))
-        room = self.max_input_tokens
-        kept: list[int] = []
-        for nth in order:
-            size = history.cost(made[nth])
-            if size <= room:
-                room -= size
-                kept.append(nth)
-        return [made[nth] for nth in sorted(kept)]
-
 
 def _after(earlier: Sequence[Message], sources: list[Message]) -> list[Message]:
     """The last window's summary, and what it does not cover; *sources* without one.
@@ -295,47 +290,6 @@ def _after(earlier: Sequence[Message], sources: list[Message]) -> list[Message]:
         if summary.kind == KIND and isinstance(covered, (list, tuple)):
             return [summary, *(m for m in sources if m.id not in set(covered))]
     return sources
-
-
-def _size(steps: Sequence[StepView]) -> int:
-    """Tokens of steps."""
-    return sum(step.tokens for step in steps)
-
-
-def _place(step: StepView) -> int:
-    return step.index
-
-
-def _level(sizes: Sequence[int], room: int) -> int:
-    """The limit to which cutting all that is longer makes the sum fit *room*."""
-    left, count = room, len(sizes)
-    for size in sorted(sizes):
-        if size * count > left:
-            return max(left // count, 1)
-        left -= size
-        count -= 1
-    return room
-
-
-def _shorter(history: HistoryView, message: Message, size: int, limit: int) -> Message:
-    """*message* with its texts cut in their middle, in proportion."""
-
-    def measure(text: str) -> int:
-        return history.cost(Message.user(text))
-
-    blocks = []
-    for block in message.content:
-        text = block.text if isinstance(block, (Text, ToolResult)) else ""
-        tokens = measure(text) if text else 0
-        allowed = tokens * limit // size
-        short = shorten(text, tokens, allowed, 0.5, measure) if tokens > 20 else None
-        if short is None or not text:
-            blocks.append(block)
-        elif isinstance(block, ToolResult):
-            blocks.append(attrs.evolve(block, content=short))
-        else:
-            blocks.append(Text(short))
-    return message.evolve(content=tuple(blocks))
 
 
 def _message(text: str, sources: Sequence[Message], ids: Sequence[str]) -> Message:
