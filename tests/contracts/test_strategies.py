@@ -53,6 +53,11 @@ def summary(messages: Sequence[Message]) -> str:
     return " ".join(m.text[:12] or "-" for m in messages)
 
 
+def compacted(messages: Sequence[Message]) -> dict[str, Any]:
+    """A provider's compactor: an item that is as long as what it read is old."""
+    return {"type": "compaction", "encrypted_content": "x" * len(messages)}
+
+
 @attrs.frozen
 class Forgetful:
     """Keeps no text: these tests look at windows."""
@@ -87,6 +92,7 @@ MAKERS: dict[str, Callable[[], Strategy]] = {
     "thinking": StripThinking,
     "images": lambda: StripImages(keep=0),
     "summarise": lambda: Summarize(summary, max_tokens=20, max_input_tokens=100),
+    "compact": lambda: Summarize(compacted, max_tokens=20, max_input_tokens=100),
     "digest": lambda: Digest(0.1),
 }
 

@@ -438,9 +438,14 @@ class Spending:
             draft.refused.append(Refused(name, reason))
             draft.warnings.append(f"summary refused: {reason}")
             return
-        after = max(grouping.first[free[0]] - 1, behind_memory(grouping))
+        if edit.place == "front":
+            after = self._place_before(0)
+        elif edit.place == "behind":
+            after = max(grouping.members(free[-1]))
+        else:
+            after = grouping.first[free[0]] - 1
         draft.drop(free, edit.cause)
-        draft.insert(edit.content, after, edit.cause)
+        draft.insert(edit.content, max(after, behind_memory(grouping)), edit.cause)
 
     def _strip_images(self, draft: Draft) -> bool:
         """Let old pictures go while there are too many; whether any went."""

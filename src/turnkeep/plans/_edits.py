@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 
@@ -57,6 +57,9 @@ class Cause(StrEnum):
     """The provider demands it."""
     SIGNATURE = "signature"
     """Signed reasoning of the tool round in progress is only valid with it."""
+
+
+Place: TypeAlias = Literal["there", "behind", "front"]
 
 
 SPLIT_ABOVE: Final = 0.1
@@ -159,6 +162,9 @@ class Cover:
     steps: tuple[int, ...] = ()
     """Steps of turns that do not go whole: the beginning of a long tool loop, and an
     earlier summary."""
+    place: Place = "there"
+    """Where *content* stands: in front of the first step that goes, behind the last, or
+    in front of all but leading system messages."""
 
 
 Edit: TypeAlias = Drop | Replace | Batch | Reserve | Note | Insert | Cover

@@ -8,14 +8,16 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from turnkeep.model import Message
 
 from ._passage import Passage
+from ._said import NothingSaidError, Said, read_answer
 
-Summarizer: TypeAlias = Callable[[Passage], str | Awaitable[str]]
-"""Takes the messages to cover, the earlier summary first, and returns a text."""
+Summarizer: TypeAlias = Callable[[Passage], Any]
+"""Takes the messages to cover, the earlier summary first, and returns a text, or what
+a provider's own compactor returned; or an awaitable of that."""
 
 
 class SummarizerError(Exception):
@@ -86,7 +88,7 @@ class Question:
     async def _run(self) -> None:
         try:
             async with asyncio.timeout(self._timeout):
-                self._answer = await self._summarizer(self.passage)  # type: ignore[misc]
+                self._answer = await self._summarizer(self.passage)
         except asyncio.CancelledError:
             self._failure = NobodyFailedError("its event loop ended")
             raise
@@ -108,7 +110,7 @@ class Question:
         else:
             await asyncio.to_thread(self._done.wait, self._timeout)
 
-    def text(self) -> str:
+    def said(self) -> Said:
         """The answer; waits for it, no longer than it may take.
 
         Raises:
@@ -143,12 +145,12 @@ class Early(Question):
         self.nth = nth
         self._used = False
 
-    def text(self) -> str:
-        """See `Question.text`; within an `afit` it is waited for in between."""
+    def said(self) -> Said:
+        """See `Question.said`; within an `afit` it is waited for in between."""
         rehearsal = REHEARSAL.get()
         if rehearsal is not None and not self.is_done:
             rehearsal.wait_for(self)
-        return super().text()
+        return super().said()
 
     def is_first_use(self) -> bool:
         """Whether nobody has taken the answer before."""
@@ -199,7 +201,7 @@ class Rehearsal:
         reason = "it is still being written"
         raise NobodyFailedError(reason)
 
-    def answer(self, summarizer: Summarizer, messages: Passage, timeout: float) -> str:
+    def answer(self, summarizer: Summarizer, messages: Passage, timeout: float) -> Said:
         """What was answered; noted as a question where nothing was asked yet.
 
         Raises:
@@ -214,14 +216,14 @@ class Rehearsal:
             raise NobodyFailedError(reason)
         if not self._asked.is_done:
             raise SummarizerError(_too_long(timeout))
-        return self._asked.text()
+        return self._asked.said()
 
 
 REHEARSAL: ContextVar[Rehearsal | None] = ContextVar("turnkeep_rehearsal", default=None)
 """Set while an `afit` plans: then a summariser is not called but asked in between."""
 
 
-def call(summarizer: Summarizer, messages: Passage, timeout: float) -> str:
+def call(summarizer: Summarizer, messages: Passage, timeout: float) -> Said:
     """What *summarizer* says of *messages*.
 
     It runs in a thread of its own, so that a slow one can be left behind; an async one
@@ -236,7 +238,7 @@ def call(summarizer: Summarizer, messages: Passage, timeout: float) -> str:
         return rehearsal.answer(summarizer, messages, timeout)
     question = Question(summarizer, messages, timeout)
     question.begin()
-    return question.text()
+    return question.said()
 
 
 def _is_async(summarizer: Summarizer) -> bool:
@@ -265,20 +267,17 @@ def _too_long(timeout: float) -> str:
     return f"it took longer than {timeout:g} seconds"
 
 
-def _checked(text: object) -> str:
+def _checked(answer: object) -> Said:
     """A summariser's answer.
 
     Raises:
-        SummarizerError: It is no text, or says nothing.
+        SummarizerError: It is none, or says nothing.
     """
-    if not isinstance(text, str):
-        reason = f"it returned a {type(text).__name__}, not text"
-        raise SummarizerError(reason)
-    if not text.strip():
-        reason = "it returned nothing"
-        raise SummarizerError(reason)
-    return text.strip()
+    try:
+        return read_answer(answer)
+    except NothingSaidError as error:
+        raise SummarizerError(str(error)) from error
 
 
-async def _wait(answer: Awaitable[str], timeout: float) -> str:  # noqa: ASYNC109
+async def _wait(answer: Awaitable[Any], timeout: float) -> Any:  # noqa: ASYNC109
     return await asyncio.wait_for(answer, timeout)

@@ -31,6 +31,10 @@ class Covered:
         """Tokens of the steps."""
         return sum(step.tokens for step in self.steps)
 
+    def beside_questions(self) -> Covered:
+        """The same without what the user said, which stays."""
+        return Covered(tuple(s for s in self.steps if not s.is_question), ())
+
     @property
     def loose(self) -> tuple[int, ...]:
         """The steps of turns that do not go whole, and an earlier summary."""

@@ -6,8 +6,9 @@ from typing import Any
 import attrs
 
 from turnkeep.index import HistoryView
-from turnkeep.model import SUMMARY, Message, mark, without_line
+from turnkeep.model import Message
 from turnkeep.plans import Cause, Cover, Drop, Edit, Note
+from turnkeep.plans._edits import Place
 
 from ._base import Composable, at_least, share
 from ._bounding import bounded
@@ -16,10 +17,9 @@ from ._covering import Covered, choose, choose_same
 from ._passage import PROMPT, Passage
 from ._rank import loop_steps
 from ._resting import Rota
+from ._said import KIND, Block, Said, covered_by, in_front, is_block, message_of
 from ._shorten import beginning
-from ._written import Begun, Written
-
-KIND = "summary"
+from ._written import Begun, Summary, Written
 
 
 def _seconds(instance: object, attribute: object, value: float) -> None:
@@ -86,7 +86,8 @@ class Summarize(Composable):
     Args:
         summarizer:
             Sync or async; takes a list of `Message` (pictures are blocks of theirs)
-            with a `prompt`, and returns a text.
+            with a `prompt`, and returns a text; or what a provider's own compactor
+            answered, whose block is inserted as it is, for that provider only.
         max_tokens:
             Tokens of the summary; a longer one is cut at its end.
         max_input_tokens:
@@ -129,13 +130,19 @@ class Summarize(Composable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the summary of what must go, then drops for what it does not free."""
-        yield from self._summary(history)
-        for turn in history.turns[:-1]:
-            yield Drop(turn)
+        kept: set[int] = set()
+        yield from self._summary(history, kept)
+        old = history.turns[:-1]
+        for turn in old:
+            if turn.index not in kept:
+                yield Drop(turn)
         for step in loop_steps(history):
             yield Drop(step)
+        for nth in sorted(kept):
+            yield Drop(old[nth])
 
-    def _summary(self, history: HistoryView) -> Iterator[Edit]:
+    def _summary(self, history: HistoryView, kept: set[int]) -> Iterator[Edit]:
+        """Yield it; adds to *kept* the turns whose questions it does not cover."""
         excess = history.tokens - history.target + self.max_tokens
         covered = choose(history, excess)
         if covered.is_empty or KIND in history.claims:
@@ -143,56 +150,86 @@ class Summarize(Composable):
         history.claims.add(KIND)
         try:
             early = self._early(history)
-            text, asked = early[1:] if early else self._text(history, covered)
+            said, asked = early[1:] if early else self._text(history, covered)
+            if early:
+                covered = early[0]
+            content = self._content(history, covered, said)
         except SummarizerError as error:
             yield Note(f"no summary: {error}; older turns are dropped instead")
             return
-        if early:
-            covered = early[0]
-        content = self._content(history, covered, text)
+        place: Place = "there"
+        if isinstance(said, Block) and said.stands_first:
+            place = "front"
+        elif isinstance(said, Block) and said.beside_questions:
+            place = "behind"
+            kept.update(s.turn for s in covered.steps if s.is_question)
+            covered = covered.beside_questions()
         if asked is not None:
             least = min(covered.tokens, history.target)
             is_of_use = history.cost(content) < least
             (self._rota.answered if is_of_use else self._rota.failed)(asked)
-        yield Cover(covered.turns, content, Cause.SUMMARY, covered.loose)
+        yield Cover(covered.turns, content, Cause.SUMMARY, covered.loose, place)
 
-    def _content(self, history: HistoryView, covered: Covered, text: str) -> Message:
-        """The message that stands for what is covered."""
+    def _content(self, history: HistoryView, covered: Covered, said: Said) -> Message:
+        """The message that stands for what is covered.
+
+        Raises:
+            SummarizerError: It is a block, and the provider's own memory stands in the
+                way: there may be one at a time.
+        """
+        if isinstance(said, Block):
+            if any(s.held == Cause.MEMORY for s in history.steps):
+                reason = "the list holds a memory of the provider's already"
+                raise SummarizerError(reason)
+        else:
+            said = self._cut(history, said)
         sources = list(map(history.message, covered.indexes()))
         ids = list(map(history.id, covered.indexes()))
-        return _message(self._cut(history, text), sources, ids)
+        return message_of(said, sources, ids)
 
-    def _text(self, history: HistoryView, covered: Covered) -> tuple[str, int | None]:
+    def _text(self, history: HistoryView, covered: Covered) -> tuple[Said, int | None]:
         """What a summary of it says, and who was asked, if anybody was.
 
         Raises:
             SummarizerError: There is none.
         """
-        sources = list(map(history.message, covered.indexes()))
-        known, text = self._written.longest(sources)
-        if known == len(sources):
-            return text, None
-        given = self._given(history, sources, known, text)
+        sources = tuple(map(history.message, covered.indexes()))
+        known = self._written.longest(sources)
+        if known is not None and len(known.sources) == len(sources):
+            return known.said, None
         nth, summarizer = self._next()
+        given = self._given(history, sources, known, nth)
         try:
             said = call(summarizer, given, self.timeout)
         except NobodyFailedError:
             raise
         except SummarizerError as error:
             raise self._failed(nth, error) from error
-        text = without_line(said).strip()
-        self._written.remember(sources, text)
-        return text, nth
+        self._written.remember(Summary(sources, said, nth))
+        return said, nth
 
     def _given(
-        self, history: HistoryView, sources: Sequence[Message], known: int, text: str
+        self,
+        history: HistoryView,
+        sources: Sequence[Message],
+        known: Summary | None,
+        nth: int,
     ) -> Passage:
-        """What a summariser gets: what it read before, as *text*, and what is new."""
-        given = list(sources[known:])
-        if known:
-            given.insert(0, _message(text, (), ()))
+        """What the summariser *nth* gets: what was said before, and what is new.
+
+        A provider's block is only read by who wrote it; others read all anew.
+        """
+        if known is not None and isinstance(known.said, Block) and known.nth != nth:
+            known = None
+        if known is not None:
+            earlier = message_of(known.said, known.sources, ("",))
+            given = [
+                *in_front(earlier, known.sources),
+                message_of(known.said),
+                *sources[len(known.sources) :],
+            ]
         else:
-            given = _after(history.earlier, given)
+            given = _after(history.earlier, sources, nth)
         read = bounded(history, given, self.max_input_tokens, KIND)
         return Passage(read, self.prompt or PROMPT, self.max_tokens * 3 // 4)
 
@@ -230,16 +267,16 @@ class Summarize(Composable):
         if nth is None or covered.is_empty:
             return None
         sources = tuple(map(history.message, covered.indexes()))
-        known, text = self._written.longest(sources)
-        if known == len(sources):
+        known = self._written.longest(sources)
+        if known is not None and len(known.sources) == len(sources):
             return None
-        given = self._given(history, sources, known, text)
+        given = self._given(history, sources, known, nth)
         summarizer = (self.summarizer, *self.fallbacks)[nth]
         early = Early(summarizer, given, self.timeout, sources, nth)
         self._begun.add(early)
         return early
 
-    def _early(self, history: HistoryView) -> tuple[Covered, str, int | None] | None:
+    def _early(self, history: HistoryView) -> tuple[Covered, Said, int | None] | None:
         """What is covered by a summary that was begun before, what it says, and whose.
 
         None where there is none for the history as it is by now, or where it frees so
@@ -253,26 +290,26 @@ class Summarize(Composable):
             if covered is None:
                 continue
             try:
-                text = without_line(early.text()).strip()
+                said = early.said()
             except NobodyFailedError:
                 raise
             except SummarizerError as error:
                 self._begun.remove(early)
                 raise self._failed(early.nth, error) from error
-            self._written.remember(early.sources, text)
-            content = self._content(history, covered, text)
+            self._written.remember(Summary(early.sources, said, early.nth))
+            content = self._content(history, covered, said)
             left = history.tokens - covered.tokens + history.cost(content)
             slack = max(self.max_tokens, (history.available - history.target) // 4)
             if left > history.target + slack:
                 return None
-            return covered, text, early.nth if early.is_first_use() else None
+            return covered, said, early.nth if early.is_first_use() else None
         return None
 
     def _cut(self, history: HistoryView, text: str) -> str:
         """*text* cut at its end to the summary's own limit."""
 
         def measure(part: str) -> int:
-            return history.cost(_message(part, (), ()))
+            return history.cost(message_of(part))
 
         whole = measure(text)
         if whole <= self.max_tokens:
@@ -280,24 +317,17 @@ class Summarize(Composable):
         return beginning(text, whole, self.max_tokens, measure)
 
 
-def _after(earlier: Sequence[Message], sources: list[Message]) -> list[Message]:
+def _after(
+    earlier: Sequence[Message], sources: Sequence[Message], nth: int
+) -> list[Message]:
     """The last window's summary, and what it does not cover; *sources* without one.
 
     A conversation keeps its summary when it is saved, so a new process goes on from it.
     """
     for summary in earlier:
-        covered = summary.metadata.get("sources")
-        if summary.kind == KIND and isinstance(covered, (list, tuple)):
-            return [summary, *(m for m in sources if m.id not in set(covered))]
-    return sources
-
-
-def _message(text: str, sources: Sequence[Message], ids: Sequence[str]) -> Message:
-    """The summary as a message, with the ids of all that it stands for."""
-    known: list[str] = []
-    for message in sources:
-        earlier = message.metadata.get("sources")
-        if message.kind == KIND and isinstance(earlier, (list, tuple)):
-            known += [str(item) for item in earlier]
-    metadata = {"sources": [*known, *ids]} if ids else {}
-    return Message.user(mark(SUMMARY, text), kind=KIND, metadata=metadata)
+        covered = covered_by(summary)
+        if covered is not None and not (is_block(summary) and nth):
+            known = [m for m in sources if m.id in set(covered)]
+            rest = [m for m in sources if m.id not in set(covered)]
+            return [*in_front(summary, known), summary, *rest]
+    return list(sources)

@@ -97,4 +97,6 @@ def _shown(block: Json | Image | Document | Opaque) -> str:
             return block.text or f"[a file{f': {block.title}' if block.title else ''}]"
         case Opaque():
             value: Mapping[str, object] = thaw(block.value)
+            if isinstance(said := value.get("content"), str):
+                return said  # such as what a provider compacted, readable
             return f"[{value.get('type', 'something')}]"

@@ -6,12 +6,25 @@ import threading
 from collections.abc import Sequence
 from typing import Final, Self
 
+import attrs
+
 from turnkeep.model import Message
 
 from ._calling import Early
+from ._said import Said
 
 MOST: Final = 64
 """Summaries that are begun early and remembered: a strategy may serve many chats."""
+
+
+@attrs.frozen
+class Summary:
+    """What stands for the first messages of a history."""
+
+    sources: tuple[Message, ...]
+    said: Said
+    nth: int
+    """Who said it."""
 
 
 class Written:
@@ -19,23 +32,27 @@ class Written:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: list[tuple[tuple[Message, ...], str]] = []
+        self._known: list[Summary] = []
 
-    def longest(self, covered: Sequence[Message]) -> tuple[int, str]:
-        """How many of the first messages a summary covers, and what it says."""
+    def longest(self, covered: Sequence[Message]) -> Summary | None:
+        """The summary that stands for most of the first messages."""
         with self._lock:
             known = list(self._known)
-        best, text = 0, ""
-        for messages, said in known:
-            size = len(messages)
-            if best < size <= len(covered) and messages == tuple(covered[:size]):
-                best, text = size, said
-        return best, text
+        best: Summary | None = None
+        for one in known:
+            size = len(one.sources)
+            if (
+                (best is None or len(best.sources) < size)
+                and size <= len(covered)
+                and one.sources == tuple(covered[:size])
+            ):
+                best = one
+        return best
 
-    def remember(self, covered: Sequence[Message], text: str) -> None:
+    def remember(self, summary: Summary) -> None:
         """Keep a summary; the oldest of five goes."""
         with self._lock:
-            self._known = [*self._known[-4:], (tuple(covered), text)]
+            self._known = [*self._known[-4:], summary]
 
     def __deepcopy__(self, _memo: object) -> Self:
         return type(self)()
