@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Observation,
         PendingCall,
         ResponseStream,
+        Synced,
         Window,
     )
     from turnkeep.errors import (
@@ -127,6 +128,8 @@ _PLACES = {
         "Observation",
         "PendingCall",
         "ResponseStream",
+        "Synced",
+        "Synced",
         "Window",
     ),
     "turnkeep.errors": (
@@ -259,6 +262,7 @@ __all__ = [
     "StripThinking",
     "Summarize",
     "Superseded",
+    "Synced",
     "Text",
     "Thinking",
     "TiktokenCounter",

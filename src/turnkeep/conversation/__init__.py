@@ -5,6 +5,7 @@ Not public under this name: import them from `turnkeep`.
 
 from ._calls import CallState, PendingCall
 from ._conversation import Conversation
+from ._following import Synced
 from ._learning import Observation
 from ._stream import ResponseStream
 from ._window import Window
@@ -15,5 +16,6 @@ __all__ = [
     "Observation",
     "PendingCall",
     "ResponseStream",
+    "Synced",
     "Window",
 ]

@@ -17,6 +17,7 @@ from ._answering import Answering
 from ._core import Core
 from ._desk import CallDesk
 from ._fitting import Fitter
+from ._following import Following
 from ._link import Link
 from ._responding import Responding
 from ._restoring import from_bytes, from_document, from_snapshot
@@ -26,7 +27,7 @@ from ._windows import Windows
 from ._writing import Writing
 
 
-class Conversation(Answering, Responding):
+class Conversation(Answering, Responding, Following):
     """A history that is appended to, pinned, fitted, saved and restored.
 
     Sequence-like: `len`, iteration, and indexing by message id. One lock guards it, so
@@ -275,7 +276,7 @@ def _decoded(source: Any, envelope: Any) -> Iterator[Message]:
 
 
 # Users know one class: errors and tracebacks name it.
-for _part in (Core, Writing, Answering, Windows, Responding):
+for _part in (Core, Writing, Answering, Windows, Responding, Following):
     for _member in vars(_part).values():
         if isfunction(_member):
             _name = _member.__qualname__.removeprefix(_part.__name__)

@@ -32,8 +32,10 @@ from ._changes import apply_change
 from ._counting import TokenCounter, counter_for
 from ._desk import CallDesk
 from ._fitting import Fitter
+from ._host import HostList
 from ._link import Link
 from ._recovery import Before
+from ._sight import Sight
 
 
 class Core:
@@ -91,6 +93,8 @@ class Core:
         self._unknown: dict[str, Any] = {}
         self._next = 1
         self._link: Link | None = None
+        self._host: HostList | None = None
+        """The list that is followed; none until one is."""
         self._tools_seen: Any = None
         """The tools that were last sent, as they were then."""
         self._asked: tuple[Any, Ask] = ((), Ask(""))
@@ -172,6 +176,11 @@ class Core:
         with self._lock:
             if self._link is not None:
                 self._link.flush(self)
+
+    def _sight(self, format: str) -> Sight | None:  # noqa: A002 - as in fit
+        """The host's list that windows in *format* can be given back in."""
+        host = self._host
+        return Sight.of(host) if host is not None and format == self.format else None
 
     def _load_rest(self) -> None:
         if self._link is not None:

@@ -10,6 +10,8 @@ from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
 from turnkeep.policy import Policy
 
+from ._sight import Sight
+
 
 class Source(Protocol):
     """What a window is made from."""
@@ -104,6 +106,9 @@ class Window:
     _before: Callable[[], None] | None = None
     """What is to be done before anybody sees the messages."""
 
+    _sight: Sight | None = None
+    """The host's list that was followed; none where none was."""
+
     _plan: Plan | None = attrs.field(default=None, init=False)
     _messages: list[Message] | None = attrs.field(default=None, init=False)
 
@@ -186,6 +191,33 @@ class Window:
         if known is not None:
             return known
         return request_of(self.format, messages, self.tools, source.demands)
+
+    def apply(self, messages: Any) -> Any:
+        """The window in a host's own objects, in the shape of *messages*.
+
+        Entries that are sent as they are, are the host's; new ones stand only where
+        something was changed or added, made by the type of what they replace where that
+        can be. The host's list itself stays as it is. Costs the window, and a
+        comparison with the list that was followed.
+
+        Args:
+            messages:
+                The list, or the body, that `Conversation.sync` was last given before
+                this window was made.
+
+        Raises:
+            StalePlanError: It is another one.
+            ValueError: No list was followed.
+        """
+        if self._sight is None:
+            msg = (
+                "this window was made of no host's list: call sync(messages) before "
+                "fit(), or encode() for a request"
+            )
+            raise ValueError(msg)
+        return self._sight.apply(
+            self.messages, messages, self.format, self._source.demands
+        )
 
     def __reduce__(self) -> tuple[Callable[..., Window], tuple[Any, ...]]:
         """What it says, worked out: it crosses processes without its conversation."""

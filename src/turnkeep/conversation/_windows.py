@@ -138,7 +138,9 @@ class Windows(Writing):
             fitter = self._fitter
             source = fitter.fit(budget, ask)
             expected = fitter.learner.predict(source.tokens, exact=source.exact)
-            window = Window(name, used, expected, source, fitter.before)
+            window = Window(
+                name, used, expected, source, fitter.before, self._sight(name)
+            )
             fitter.watch(window)
         return window
 

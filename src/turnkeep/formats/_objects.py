@@ -65,7 +65,7 @@ class Objects:
         if own is not None:
             return own
         edited = self._edited.get(id(entry))
-        return entry if edited is None else _remade(entry, edited[1])
+        return entry if edited is None else remade(entry, edited[1])
 
 
 def read_objects(value: Any) -> tuple[Any, Objects | None]:
@@ -171,7 +171,7 @@ def _model_dump(value: Any) -> Any:
         return value.model_dump()
 
 
-def _remade(entry: Any, own: Any) -> Any:
+def remade(entry: Any, own: Any) -> Any:
     """*entry* by the type of the caller's *own* object; itself where that cannot be."""
     kind = type(own)
     make = getattr(kind, "model_validate", None) or getattr(kind, "from_dict", None)

@@ -86,6 +86,8 @@ class Ledger:
         """Keys of a request under which the provider keeps what stands before it."""
         self.leaves_out_thinking = leaves_out_thinking(counter)
         """Whether what was thought before the newest question counts as nothing."""
+        self.renewed: dict[str, None] = {}
+        """Results that say something else since the model last spoke, by id."""
         self._begin()
 
     def _begin(self) -> None:
@@ -146,6 +148,9 @@ class Ledger:
                 self._forget()
             elif index in grouping.displaced:
                 self.forgotten = forgotten_in(grouping)
+        if entry.kind == ASSISTANT and self.renewed:
+            self.renewed.clear()
+            grouping.renewed = ()
         if entry.kind == HIDDEN:
             self.shown_only = True
         elif entry.kind == USER:
@@ -342,6 +347,7 @@ class Ledger:
             add(entry_of(message), meant_for(message) if message.metadata else -1)
         if grouping.problems or grouping.superseded:
             self._look_at_misfits(-1)
+        self.renew(())
         self.shown_only = HIDDEN in grouping.kinds
         self.asked = grouping.kinds.rfind(USER)
         self.forgotten = forgotten_in(grouping)
@@ -350,6 +356,15 @@ class Ledger:
         while last >= 0 and (counts[last] >= 0 or last in self.forgotten):
             last -= 1
         self.last_uncounted = last
+
+    def renew(self, ids: Iterable[str]) -> None:
+        """The model has not read these results as they are now, wherever they stand."""
+        self.renewed.update(dict.fromkeys(ids))
+        if self.renewed:
+            index = self.index
+            self.renewed = {one: None for one in self.renewed if one in index}
+            self.grouping.renewed = sorted(index[one] for one in self.renewed)
+            self.revision += 1
 
     def join_lines(self, joins: bool) -> bool:
         """Whether system text behind a tool round is part of it, from now on.

@@ -42,6 +42,7 @@ class Grouping:
         "opened",
         "problems",
         "references",
+        "renewed",
         "settings",
         "shared",
         "stateful",
@@ -80,6 +81,8 @@ class Grouping:
         """Messages that are references to what the provider keeps, in order."""
         self.memories: list[tuple[int, Memory]] = []
         """Messages that hold a provider's memory, and its form, in order."""
+        self.renewed: Sequence[int] = ()
+        """Results that were changed since the model last spoke, in order."""
         self.settings: set[int] = set()
         """System messages that set something up, and are part of no round."""
         self.waiting: dict[str, OpenCall] = {}
@@ -480,10 +483,12 @@ class Grouping:
     def unread(self) -> list[int]:
         """The results that the model has said nothing after, in order.
 
+        Those that were changed since it last spoke are among them.
+
         A look from the end, in C, and the results that it finds.
         """
         kinds = self.kinds
-        found: list[int] = []
+        found = list(self.renewed)
         at = kinds.find(RESULT, kinds.rfind(ASSISTANT) + 1)
         while at >= 0:
             found.append(at)
