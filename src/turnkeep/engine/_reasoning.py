@@ -161,6 +161,8 @@ class Last:
                     step
                     for step in grouping.steps_of(turn)
                     if step not in core
+                    and step not in history.held  # it stays without them as well
+                    and step not in history.soft
                     and grouping.kinds[grouping.first[step]] not in (*UNSAID, OURS)
                     and not (kept and kept[step])
                 }

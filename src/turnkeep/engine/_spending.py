@@ -313,7 +313,11 @@ class Spending:
         """
         last = last_of(self.case, edit.unit.index)
         inner = [s for s in free if s not in last and draft.is_kept(s)]
-        for step in inner[:-1]:
+        together = self.case.history.grouping.together
+        for step in inner:
+            going = together(step)
+            if not any(s not in going and draft.is_kept(s) for s in inner):
+                break  # the last of them: the question would stay alone
             self._drop(draft, edit, [step])
             if draft.tokens <= self._goal(draft) and self.case.within_limits(draft):
                 return

@@ -471,7 +471,8 @@ class History:
         # bytes.find: systems are few and histories long.
         at = kinds.find(SYSTEM)
         while at >= 0:
-            found.append(grouping.step_at(at))
+            if at not in self.gone:
+                found.append(grouping.step_at(at))
             at = kinds.find(SYSTEM, at + 1)
         return found
 

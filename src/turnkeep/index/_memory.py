@@ -133,22 +133,28 @@ def needs_look(grouping: Grouping, pins: Collection[int]) -> bool:
 def behind_memory(grouping: Grouping) -> int:
     """The last message of the newest memory's step; -1 where there is no memory.
 
-    What we add in front of others stands behind it.
+    What we add in front of others stands behind it, and behind what leaves with it: no
+    words may part a call of the provider's own from its answer.
     """
     if grouping.memory is None:
         return -1
-    step, moved = grouping.step_at(grouping.memory[0]), grouping.displaced
-    return max(i for i in grouping.members(step) if i not in moved)
+    moved = grouping.displaced
+    return max(
+        index
+        for step in grouping.together(grouping.step_at(grouping.memory[0]))
+        for index in grouping.members(step)
+        if index not in moved
+    )
 
 
 def is_open(grouping: Grouping) -> bool:
     """Whether nothing may follow the newest memory's step yet: a call of it waits."""
     if grouping.memory is None:
         return False
-    step = grouping.step_at(grouping.memory[0])
+    steps = grouping.together(grouping.step_at(grouping.memory[0]))
     waiting = (*grouping.open_calls, *grouping.waiting.values())
-    return step == grouping.steps - 1 and any(
-        grouping.step_at(call.message) == step for call in waiting
+    return grouping.steps - 1 in steps and any(
+        grouping.step_at(call.message) in steps for call in waiting
     )
 
 

@@ -31,7 +31,7 @@ from turnkeep.turns import (
 
 from ._additions import bridge_behind, next_word, stand_in
 from ._holds import kept_with, leading_steps, leading_systems
-from ._memory import memory_steps
+from ._memory import memory_steps, put_away
 from ._prefix_sums import SparseTally, Tally
 
 Key: TypeAlias = tuple[object, ...]
@@ -351,6 +351,8 @@ class Sums:
         steps = memory_steps(self.grouping)
         if steps:
             self._hold(("memory",), list(steps))
+        for index in put_away(self.grouping):
+            self._release(("system", self.grouping.step_of[index]))
 
     def _wait(self) -> None:
         """Hold the steps of the provider's own calls as long as those are open."""
