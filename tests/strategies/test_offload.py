@@ -185,6 +185,24 @@ def test_a_larger_budget_brings_it_back() -> None:
     assert [m.text for m in whole.messages if m.tool_results] == [LOG]
 
 
+def test_what_the_model_has_not_read_stays_whole_as_long_as_it_fits() -> None:
+    """It asked for it; older results are moved."""
+    offload = Offload(Shelf(), 300, 120)
+    new = LOG[:12_000]
+    chat = [*session(LOG)[:-1], call("new"), result("new", new)]
+    budget = Budget(10_000, target=0.1)
+
+    made = plan(chat, budget=budget, model="gpt-4o", strategy=offload)
+    sent = made.apply(chat)
+    tight = fitted(chat, offload, 3_000)
+
+    assert [marker_of(m["content"]) for m in sent if m["role"] == "tool"] == [
+        OFFLOADED,
+        None,
+    ]
+    assert marker_of(tight[-1]["content"]) == OFFLOADED
+
+
 def test_windows_and_references_are_the_same_everywhere() -> None:
     """P9: in another process, and where a window is fitted again."""
     chat = session(LOG, LOG[:-30])
@@ -579,5 +597,6 @@ def test_the_limit_shortens_a_preview_and_keeps_its_reference() -> None:
 
     tight = fit(chat[:1] + chat[-2:], 300, model="gpt-4o", strategy=offload)
 
-    assert [marker_of(m["content"]) for m in whole if m["role"] == "tool"]
+    markers = [marker_of(m["content"]) for m in whole if m["role"] == "tool"]
+    assert markers == [OFFLOADED] * 3
     assert reference_of(tight, 2) == reference_of(whole, len(whole) - 1)

@@ -77,7 +77,8 @@ class Fitter:
         self._last: Source | None = None
         self._has_prepared = False
         """Whether the next prune has been prepared for, or nothing could be."""
-        self._work: Work | None = None
+        self.work: Work | None = None
+        """What is to be begun in the background: whoever does takes it."""
         self.before: Callable[[], None] | None = None
         """What is to be done before the last window is handed out."""
         self.available = 0
@@ -138,7 +139,7 @@ class Fitter:
     def checkpoint(self) -> dict[str, Any]:
         """What a plan changes, to go back to."""
         names = ("_memory", "_cut", "_cut_at", "_unread", "_rest", "available", "_last")
-        also = ("before", "_has_prepared", "_work")
+        also = ("before", "_has_prepared", "work")
         state = {name: getattr(self, name) for name in (*names, *also)}
         return {**state, "pace": attrs.evolve(self.pace)}
 
@@ -225,12 +226,7 @@ class Fitter:
         memory = self.memory
         if memory is not None:
             view.earlier = tuple(item.message for item in memory.inserted)
-        self._work = strategy.prepare(view, max(trigger - size, 0))
-
-    def take_work(self) -> Work | None:
-        """What is to be begun in the background; it is only told once."""
-        work, self._work = self._work, None
-        return work
+        self.work = strategy.prepare(view, max(trigger - size, 0))
 
     def _history(self, ask: Ask) -> History:
         rules = rules_of(self.ledger, self.desk, ask, self.policy(ask)[0])

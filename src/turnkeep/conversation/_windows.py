@@ -204,9 +204,12 @@ class Windows(Writing):
 
     def _begin_work(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Begin what the next prune can be prepared with, in a thread or on *loop*."""
+        fitter = self._fitter
+        if fitter.work is None:
+            return
         with self._lock:
-            work = self._fitter.take_work()
-        if work is None:
+            work, fitter.work = fitter.work, None
+        if work is None:  # another thread was faster
             return
         if loop is None:
             work.begin()

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import attrs
 
 from turnkeep.index import HistoryView
-from turnkeep.model import OFFLOADED, Message, ToolResult, marker_of, unmark
+from turnkeep.model import OFFLOADED, Message, Role, ToolResult, marker_of, unmark
 from turnkeep.plans import Cause, Edit, Replace
 from turnkeep.tokens import text_counter
 
@@ -18,7 +18,14 @@ from ._base import Shrinking, Stable, at_least
 from ._keeping import Task
 from ._reading import CannotReadError, Reader, quoted, request_of
 from ._reading_tool import reading_tool
-from ._results import final_results, is_shortened, name_of, result_at, with_result
+from ._results import (
+    Found,
+    final_results,
+    is_shortened,
+    name_of,
+    result_at,
+    with_result,
+)
 from ._shelf import TextStore, shelf_of
 from ._shorten import has_text, measure_of, saying, shorten
 
@@ -33,6 +40,7 @@ the model may be another one."""
 MOST: Final = 400
 """Characters that the name of a conversation may have: stores take 500."""
 
+_MODEL: Final = (Role.ASSISTANT, Role.TOOL_CALL)
 _REFERENCE: Final = re.compile(r"[0-9a-f]{16}")
 _LABEL: Final = re.compile(r"\[Offloaded as ([0-9a-f]{16}): ")
 _DESCRIPTION: Final = (
@@ -88,8 +96,9 @@ class Offload(Shrinking, Stable):
     """Large tool results move to a store; the model reads back what it needs of them.
 
     In its place the window holds the beginning, the end and a reference. Send the tool
-    of `tool` with your request and answer its calls with `call`. Oldest first, the
-    newest too; answers of that tool, open calls' answers and pinned messages stay.
+    of `tool` with your request and answer its calls with `call`. Oldest first; what the
+    model has not read yet stays whole as long as it fits. Answers of that tool, open
+    calls' answers and pinned messages are left alone.
 
     The text is written when a window is encoded or applied, never by `plan`, and before
     anybody sees its reference. The history keeps it as well: with a larger budget it
@@ -145,24 +154,40 @@ class Offload(Shrinking, Stable):
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
         """Yield the messages with references in them, oldest first."""
+        messages = history.messages
+        read = next(
+            (n for n in reversed(range(len(messages))) if messages[n].role in _MODEL),
+            -1,
+        )
+        unread: list[Found] = []
         for item in final_results(history):
-            message = history.current(item.message)
-            result = result_at(message, item.position)
-            if name_of(item) == self.tool_name or is_shortened(result):
-                continue
-            text = result.text
-            # No token is shorter than a byte, so most results need no counting.
-            if not has_text(result) or len(text) * 4 <= self.min_tokens:
-                continue
-            measure = measure_of(history.cost, result)
-            whole = measure(text)
-            if whole <= self.min_tokens:
-                continue
-            label = self._label(text)
-            short = shorten(text, whole, self.preview, HEAD, measure, label)
-            if short is not None:
-                content = with_result(message, item.position, saying(result, short))
-                yield Replace(item.message, content, Cause.OFFLOADED)
+            if item.message > read:
+                unread.append(item)
+            else:
+                yield from self._offload(history, item)
+        if unread and _held(history) > history.available:
+            for item in unread:
+                yield from self._offload(history, item)
+
+    def _offload(self, history: HistoryView, item: Found) -> Iterator[Edit]:
+        """Yield the message without one result, if that is large."""
+        message = history.current(item.message)
+        result = result_at(message, item.position)
+        if name_of(item) == self.tool_name or is_shortened(result):
+            return
+        text = result.text
+        # No token is shorter than a byte, so most results need no counting.
+        if not has_text(result) or len(text) * 4 <= self.min_tokens:
+            return
+        measure = measure_of(history.cost, result)
+        whole = measure(text)
+        if whole <= self.min_tokens:
+            return
+        label = self._label(text)
+        short = shorten(text, whole, self.preview, HEAD, measure, label)
+        if short is not None:
+            content = with_result(message, item.position, saying(result, short))
+            yield Replace(item.message, content, Cause.OFFLOADED)
 
     def _label(self, text: str) -> str:
         lines = len(text.splitlines())
@@ -239,6 +264,18 @@ class Offload(Shrinking, Stable):
         import asyncio  # noqa: PLC0415 - slow to import, and seldom needed
 
         return await asyncio.to_thread(self.call, arguments)
+
+
+def _held(history: HistoryView) -> int:
+    """Tokens of what no strategy may drop, with the edits taken so far."""
+    total = 0
+    for step in history.steps:
+        if not step.is_free and history.is_kept(step.index):
+            for index in step.indexes:
+                now = history.current(index)
+                same = now is history.message(index)
+                total += history.message_tokens(index) if same else history.cost(now)
+    return total
 
 
 def reference_in(result: ToolResult) -> str | None:
