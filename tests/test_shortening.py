@@ -413,3 +413,18 @@ def test_a_window_that_is_fed_back_is_shortened_further() -> None:
     assert "of 3000 lines left out" in short
     assert "line 0 of the log" in short
     assert "line 2999 of the log" in short
+
+
+def test_a_cleared_result_is_cut_to_the_bone_where_the_limit_demands_it() -> None:
+    """The budget that an error names works: a placeholder is not the least there is."""
+    strategy = turnkeep.ClearToolResults(keep=0, placeholder="It is gone. " * 30)
+    chat = [ask(), call("c"), result("c", LINES)]
+
+    with pytest.raises(BudgetExceededError) as caught:
+        turnkeep.fit(chat, 5, model=MODEL, strategy=strategy)
+    smallest = caught.value.smallest
+    sent = turnkeep.fit(chat, smallest, model=MODEL, strategy=strategy)
+
+    assert size(sent) <= smallest < 60
+    with pytest.raises(BudgetExceededError):
+        turnkeep.fit(chat, smallest - 1, model=MODEL, strategy=strategy)

@@ -189,8 +189,10 @@ class Shortening:
             for index in self.history.visible(step):
                 if not self._may_cut(step, index):
                     continue
+                before = self._original(index).tool_results
                 for position, result in enumerate(self._now(draft, index).tool_results):
-                    if _is_answer(result):
+                    # What a strategy cleared may be said in fewer words than that.
+                    if _is_answer(result) or _is_answer(before[position]):
                         tokens = measure_of(cost, result)(result.text)
                         yield Long(tokens, step, index, position)
 
