@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.hosted_histories import (
     hosted_requests,
 )
 from turnkeep import Budget, BudgetExceededError, Conversation
+from turnkeep.stores import SqliteStore
 from turnkeep.strategies import Strategy
 
 STRATEGIES: list[Strategy | None] = [
@@ -198,3 +200,33 @@ def test_a_conversations_windows_always_keep_the_promises(
         assert counted == window.tokens if exact else counted <= window.tokens
         memory = memory_of(sent)
         assert memory is None or memory in json.dumps(made)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MODELS)
+@given(data=st.data())
+def test_a_tail_always_says_what_the_whole_says(name: str, data: st.DataObject) -> None:
+    """Opened from its newest part, a stored conversation makes the same window."""
+    body = data.draw(hosted_requests(name))
+    entries = entries_of(body)
+    if "previous_response_id" in body or "tool_addition" in json.dumps(body):
+        return  # said of the body alone; and a tail has no neighbours of system text
+    most = data.draw(st.integers(60, 500))
+    budget = Budget(most, target=1.0)
+    with TemporaryDirectory() as folder:
+        store = SqliteStore(f"{folder}/chats.db")
+        model, form = MODELS[name], name
+        chat = Conversation.open(store, "c", model=model, format=form, budget=budget)
+        for entry in entries:
+            chat.append(entry)
+        tail = Conversation.open(store, "c", tail=most)
+        outcomes: list[Any] = []
+        for each in (chat, tail):
+            try:
+                window = each.refit()
+            except BudgetExceededError as error:
+                outcomes.append(error.needed)
+            else:
+                outcomes.append((window.tokens, window.encode()))
+        store.close()
+    assert outcomes[0] == outcomes[1]

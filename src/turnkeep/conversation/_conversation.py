@@ -9,6 +9,7 @@ from typing import Any, Self, Unpack
 
 from turnkeep.errors import ConflictError, UnknownConversationError
 from turnkeep.formats import decode_entries, open_messages
+from turnkeep.index._memory import needs_all
 from turnkeep.model import Message
 from turnkeep.serial import write_atomic
 from turnkeep.stores import Change, Snapshot, Store
@@ -147,7 +148,7 @@ class Conversation(Answering, Responding, Following):
                 Read only the newest part, of at least so many tokens, and what a window
                 must hold: system messages, pins, open calls. Enough for a window of
                 that size, whatever the length of the history; what needs the rest
-                reads it.
+                reads it, and so do windows of a context that the provider keeps.
             **options:
                 Arguments of the class; they come before what was saved.
 
@@ -176,6 +177,8 @@ class Conversation(Answering, Responding, Following):
             snapshot = read()
         chat: Self = from_snapshot(cls, snapshot, options)
         chat._link = Link(store, snapshot, rebase=rebase, tail=tail)
+        if tail is not None and needs_all(chat._ledger.grouping):
+            chat._load_rest()
         return chat
 
     def fork(self) -> Self:

@@ -130,6 +130,17 @@ def needs_look(grouping: Grouping, pins: Collection[int]) -> bool:
     )
 
 
+def needs_all(grouping: Grouping) -> bool:
+    """Whether the newest part of a history alone does not tell what a window holds.
+
+    Answers of long ago may be those of calls that the provider keeps; and only the
+    beginning says whether a memory's messages are one unit.
+    """
+    memory = grouping.memory
+    is_item = memory is not None and not memory[1].replaces
+    return grouping.stateful or is_item
+
+
 def behind_memory(grouping: Grouping) -> int:
     """The last message of the newest memory's step; -1 where there is no memory.
 

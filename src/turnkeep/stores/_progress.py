@@ -16,7 +16,16 @@ import attrs
 from turnkeep.errors import CorruptStoreError
 from turnkeep.model import Message
 from turnkeep.serial import dumps
-from turnkeep.turns import ANSWERS, ASSISTANT, HIDDEN, USER, CallKey, Entry, Grouping
+from turnkeep.turns import (
+    ANSWERS,
+    ASSISTANT,
+    HIDDEN,
+    USER,
+    CallKey,
+    Entry,
+    Grouping,
+    Hosted,
+)
 
 _NONE: Final = 2**62
 # The place of no message.
@@ -60,6 +69,9 @@ class Progress:
     run: int = -1
     """The step that an assistant message would go on with; -1 for a new one."""
     open: tuple[OpenPlace, ...] = ()
+    reach: int = -1
+    """The first message that a window may need for what its provider does itself: a
+    memory, calls of its own and their answers, references; -1 for none."""
 
     def advance(
         self, entries: Iterable[tuple[int, Entry]], meant: Mapping[int, int] = _NOBODY
@@ -77,24 +89,28 @@ class Progress:
 
     def follow(self, seq: int, entry: Entry) -> tuple[Placed, Progress]:
         """Place one message as `advance` does; faster where nothing is open."""
-        kind, calls, results, _, _ = entry
-        if not (self.open or calls or results):
+        kind, calls, results, _, hosted = entry
+        if not (self.open or calls or results or hosted):
+            reach = self.reach
             if kind == USER:
-                return Placed(seq, USER, seq, seq), Progress(seq, seq, seq, -1)
+                after = Progress(seq, seq, seq, -1, (), reach)
+                return Placed(seq, USER, seq, seq), after
             if kind == ASSISTANT and self.run < 0:
                 turn = seq if self.turn < 0 else self.turn
-                return Placed(seq, kind, seq, turn), Progress(turn, seq, turn, seq)
+                after = Progress(turn, seq, turn, seq, (), reach)
+                return Placed(seq, kind, seq, turn), after
         [placed], progress = self.advance([(seq, entry)])
         return placed, progress
 
     def dump(self) -> list[Any]:
         """As JSON."""
         places = [list(place) for place in self.open]
-        return [self.turn, self.step, self.turn_of_step, self.run, places]
+        reach = [self.reach] if self.reach >= 0 else []
+        return [self.turn, self.step, self.turn_of_step, self.run, places, *reach]
 
     def text(self) -> str:
         """As the text of that JSON."""
-        if self.open:
+        if self.open or self.reach >= 0:
             return dumps(self.dump()).decode()
         return f"[{self.turn},{self.step},{self.turn_of_step},{self.run},[]]"
 
@@ -106,16 +122,17 @@ class Progress:
             CorruptStoreError: It is something else.
         """
         try:
-            turn, step, turn_of_step, run, places = value
+            turn, step, turn_of_step, run, places, *more = value
             made = tuple(OpenPlace(*place) for place in places)
-            numbers = [turn, step, turn_of_step, run]
+            [reach] = more or [-1]
+            numbers = [turn, step, turn_of_step, run, reach]
             numbers += [n for place in made for n in place[:4]]
         except (TypeError, ValueError):
             numbers = [None]
         if not all(type(number) is int for number in numbers):
             reason = f"the list of open calls is damaged: {str(value)[:80]}"
             raise CorruptStoreError(reason)
-        return cls(turn, step, turn_of_step, run, made)
+        return cls(turn, step, turn_of_step, run, made, reach)
 
 
 def meant_by(
@@ -150,6 +167,7 @@ class _Placer:
         self.home: dict[int, tuple[int, int]] = {}
         """By step of the grouping: our step and turn."""
         self.positions: dict[tuple[int, int], int] = {}
+        self.reach = before.reach
         self._seed(before)
 
     def _seed(self, before: Progress) -> None:
@@ -188,7 +206,12 @@ class _Placer:
     ) -> tuple[list[Placed], Progress]:
         placed = [self._place(seq, entry) for seq, entry in entries]
         return placed, Progress(
-            self.turn, self.step, self.turn_of_step, self.run_step, self._open()
+            self.turn,
+            self.step,
+            self.turn_of_step,
+            self.run_step,
+            self._open(),
+            self.reach,
         )
 
     def _place(self, seq: int, entry: Entry) -> Placed:
@@ -196,6 +219,8 @@ class _Placer:
             # Shown beside the newest message, whichever that is.
             return Placed(seq, HIDDEN, self.step, self.turn_of_step)
         newest = self.step
+        if entry.hosted is not None:
+            self.reach = _reached(self.reach, seq, entry.hosted)
         theirs = self._add(seq, entry)
         if theirs not in self.home:
             if entry.kind == USER or self.turn < 0:
@@ -229,3 +254,15 @@ class _Placer:
                 )
             )
         return tuple(made)
+
+
+def _reached(reach: int, seq: int, hosted: Hosted) -> int:
+    """How far back a window reaches once a message holds this of its provider's doing.
+
+    A memory that replaces what stands before it is as far as any window looks.
+    """
+    if hosted.memory is not None and (hosted.memory.replaces or reach < 0):
+        return seq
+    if reach < 0 and (hosted.refers or not hosted.is_alone):
+        return seq
+    return reach

@@ -151,6 +151,9 @@ class _Selection:
 
     def run(self, held: bool) -> Selecting:
         yield from self._newest(None, -1, self.wanted, by_count=self.by_count)
+        reach = self.progress.reach
+        if held and 0 <= reach < min(self.rows, default=0):
+            yield from self._newest(min(self.rows), reach - 1, 2**31, by_count=True)
         self.border = min(self.rows, default=2**62)
         if held and len(self.rows) < self.total:
             fixed = yield Fixed()
