@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from turnkeep.conversation import (
         CallState,
         Conversation,
+        Conversations,
         Observation,
         PendingCall,
         ResponseStream,
@@ -125,6 +126,7 @@ _PLACES = {
     "turnkeep.conversation": (
         "CallState",
         "Conversation",
+        "Conversations",
         "Observation",
         "PendingCall",
         "ResponseStream",
@@ -218,6 +220,7 @@ __all__ = [
     "ClearToolResults",
     "ConflictError",
     "Conversation",
+    "Conversations",
     "CorruptStoreError",
     "CutOffError",
     "Digest",

@@ -7,12 +7,14 @@ from ._calls import CallState, PendingCall
 from ._conversation import Conversation
 from ._following import Synced
 from ._learning import Observation
+from ._many import Conversations
 from ._stream import ResponseStream
 from ._window import Window
 
 __all__ = [
     "CallState",
     "Conversation",
+    "Conversations",
     "Observation",
     "PendingCall",
     "ResponseStream",

@@ -45,7 +45,9 @@ class Carried:
         if memory is None:
             fitter.available = self._available
             return
-        fitter.remember(self._moved(memory, chat), self._available)
+        if chat._ledger.messages is not self._messages:
+            memory = self._moved(memory, chat)
+        fitter.remember(memory, self._available)
 
     def _moved(self, memory: Memory, chat: Core) -> Memory:
         """The same of the messages that are there now."""
@@ -55,8 +57,17 @@ class Carried:
             index.get(messages[i].id or "") for i in range(len(old))
         ]
         grouping = ledger.grouping
+        # What stands before the first change has the steps it had.
+        first = next((i for i, place in enumerate(now) if place != i), len(now))
+        start = min(
+            old.step_at(first) if first < len(old) else old.steps,
+            grouping.step_at(first) if first < len(grouping) else grouping.steps,
+            len(memory.dropped),
+        )
         dropped = bytearray(grouping.steps)
-        for step, code in enumerate(memory.dropped):
+        dropped[:start] = memory.dropped[:start]
+        for step in range(start, len(memory.dropped)):
+            code = memory.dropped[step]
             if not code:
                 continue
             left = next((now[i] for i in old.members(step) if now[i] is not None), None)

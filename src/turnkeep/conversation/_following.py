@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from turnkeep.errors import UnknownMessageError
+from turnkeep.errors import ConflictError, UnknownMessageError
 from turnkeep.formats import get_format, read_entry, reopen
 from turnkeep.model import Message, Role
 from turnkeep.model._checks import quoted
@@ -102,7 +102,7 @@ class Following(Writing):
         Raises:
             FormatError: An entry is malformed, with its path; nothing is changed.
             UnknownMessageError: *changed* names nothing that is known.
-            ConflictError: Another process wrote first; nothing is changed.
+            ConflictError: Other processes wrote first, twice; nothing is changed.
         """
         with self._lock:
             self._load_rest()
@@ -111,7 +111,13 @@ class Following(Writing):
             if listed.kept is not None and listed.kept != self._ledger.kept:
                 self._ledger.keep_elsewhere(listed.kept)
                 self._fitter.forget()
-            done = self._follow(host, listed, self._places(host, changed), deep=deep)
+            named = self._places(host, changed)
+            try:
+                done = self._follow(host, listed, named, deep=deep)
+            except ConflictError:
+                # What others wrote is here now: the list says what is to become of it.
+                host = self._known_host()
+                done = self._follow(host, listed, named, deep=deep)
             if tools is not None or listed.is_body:
                 self.tools = listed.tools if tools is None else tools
             return done
@@ -215,7 +221,7 @@ class Following(Writing):
         if start == len(host) == len(entries) and not loose:
             host.rebind(entries)
             self._look()
-            return Synced(len(host.places))
+            return Synced(host.count)
         stop, until = len(host) - end, len(entries) - end
         made = [
             self._decoded(entries[n], n - listed.head, listed.path)
@@ -245,7 +251,7 @@ class Following(Writing):
         }
         host.rebind(entries)
         self._look()
-        kept = len(host.places) - len(done.appended) - len(done.edited)
+        kept = host.count - len(done.appended) - len(done.edited)
         return attrs.evolve(done, kept=kept)
 
     def _look(self) -> None:

@@ -44,7 +44,9 @@ class HostList:
         self.ids: list[tuple[str, ...]] = []
         """The messages of each."""
         self.places: dict[str, int] = {}
-        """The entry of each message."""
+        """The entry of each message, and of some that went."""
+        self.count = 0
+        """How many messages the list holds."""
         self.head = 0
         """How many entries stand beside the list: 1 for system text, else 0."""
         self.plain = True
@@ -67,6 +69,7 @@ class HostList:
         Lists that windows look at stay as they are: only growing is done in place.
         """
         known = len(self.objects)
+        gone = sum(map(len, self.ids[start:stop]))
         if start < known:
             self.objects = [*self.objects[:start], *entries, *self.objects[stop:]]
             self.copies = [*self.copies[:start], *copies, *self.copies[stop:]]
@@ -75,13 +78,13 @@ class HostList:
             self.objects += entries
             self.copies += copies
             self.ids += ids
-        if start < known:
+        self.count += sum(map(len, ids)) - gone
+        if stop < known and stop - start != len(entries):
             self.places = {one: n for n, own in enumerate(self.ids) for one in own}
         else:
-            for nth, own in enumerate(ids, start):
-                for one in own:
-                    self.places[one] = nth
-        self.plain = self.plain and all(type(entry) in _PLAIN for entry in entries)
+            # Ids that went may stay: nobody has them any more.
+            self.places.update((o, n) for n, own in enumerate(ids, start) for o in own)
+        self.plain = self.plain and _PLAIN.issuperset(map(type, entries))
 
     def rebind(self, entries: Sequence[Any]) -> None:
         """Take over other objects that say the same, so that they are known next time.
@@ -91,7 +94,7 @@ class HostList:
         if self._is_same(entries, len(self.objects)):
             return
         self.objects = list(entries)
-        self.plain = all(type(entry) in _PLAIN for entry in entries)
+        self.plain = _PLAIN.issuperset(map(type, entries))
 
     def differs(self, nth: int, entry: Any) -> bool:
         """Whether an entry says something else than when it was seen."""
@@ -191,8 +194,6 @@ class HostList:
                 return True
         except Exception:  # noqa: BLE001, S110 - foreign code may raise anything
             pass
-        if self.plain and all(
-            type(entries[n]) in _PLAIN for n in range(new, new + size)
-        ):
+        if self.plain and _PLAIN.issuperset(map(type, entries[new : new + size])):
             return False
         return not any(self.differs(old + n, entries[new + n]) for n in range(size))
