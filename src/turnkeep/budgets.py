@@ -6,12 +6,15 @@ Not public under this name: import them from `turnkeep`.
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 from operator import index
 from typing import Any, SupportsIndex
 
 import attrs
+
+from turnkeep.providers import cache_ttl, parse_model
 
 
 @attrs.frozen
@@ -25,17 +28,33 @@ class Prices:
         read:
             Price of a token read from the provider's prompt cache.
         write:
-            Price of a token that is written to it.
+            Price of a token that is written to it; 1 where writing costs nothing more.
+        ttl:
+            How long what is cached outlives its last use. After a longer pause, by the
+            messages' time stamps, a conversation prunes at once: the rest is written
+            anyway. None where that is not known.
     """
 
     read: float = attrs.field(default=0.1)
     write: float = attrs.field(default=1.25)
+    ttl: timedelta | None = attrs.field(default=None)
 
     @read.validator
     @write.validator
     def _positive(self, attribute: attrs.Attribute[float], value: float) -> None:
         if not (math.isfinite(value) and value > 0):
             msg = f"{attribute.name} must be a positive number, not {value!r}"
+            raise ValueError(msg)
+
+    @ttl.validator
+    def _lasts(self, attribute: attrs.Attribute[Any], value: object) -> None:
+        if value is None:
+            return
+        if not isinstance(value, timedelta):
+            msg = f"{attribute.name} must be a timedelta, not {value!r}"
+            raise TypeError(msg)
+        if value <= timedelta(0):
+            msg = f"{attribute.name} must be longer than nothing, not {value!r}"
             raise ValueError(msg)
 
     @property
@@ -168,21 +187,27 @@ class Budget:
         return cls(budget)
 
     @classmethod
-    def for_model(cls, name: str, *, reserve: int | None = None) -> Budget:
+    def for_model(
+        cls, name: str, *, reserve: int | None = None, ttl: timedelta | None = None
+    ) -> Budget:
         """The whole context window of a model, and what its prompt cache costs.
 
-        Figures come from the extra `models` (`genai-prices`).
+        Window and prices come from the extra `models` (`genai-prices`), the life of
+        the cache from what the provider says of it.
 
         Args:
             name:
                 The model, as its provider names it.
             reserve:
                 Tokens for the answer; 4,096 unless given.
+            ttl:
+                How long the cache shall live, where requests ask for more than usual:
+                an hour of Anthropic's costs more to write.
 
         Raises:
             ValueError: The extra is missing, or nothing is known about the model.
         """
-        return _for_model(name, reserve)
+        return _for_model(name, reserve, ttl)
 
     def available(
         self, *, tools: int = 0, overhead: int = 0, margin: float = 0.0
@@ -218,7 +243,7 @@ DEFAULT_OUTPUT = 4_096
 """Tokens left free for the answer where a model's maximal output is not known."""
 
 
-def _for_model(model: str, reserve: int | None) -> Budget:
+def _for_model(model: str, reserve: int | None, ttl: timedelta | None) -> Budget:
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - an extra
     except ImportError:
@@ -227,10 +252,14 @@ def _for_model(model: str, reserve: int | None) -> Budget:
             "(pip install 'turnkeep[models]'); pass max_tokens= or budget= instead"
         )
         raise ValueError(msg) from None
-    try:
-        _, info = get_snapshot().find_provider_model(model, None, None, None)
-    except LookupError:
-        info = None
+    info = None
+    # A host's name for it (Bedrock's ids, say) is not listed, but the maker's is.
+    for name in dict.fromkeys((model, parse_model(model).bare)):
+        try:
+            _, info = get_snapshot().find_provider_model(name, None, None, None)
+        except LookupError:
+            continue
+        break
     window = info.context_window if info is not None else None
     if info is None or window is None:
         msg = f"no context window is known for {model!r}; pass max_tokens= or budget="
@@ -238,13 +267,25 @@ def _for_model(model: str, reserve: int | None) -> Budget:
     prices = (
         info.prices if not isinstance(info.prices, list) else info.prices[-1].prices
     )
-    plain = _mtok(prices.input_mtok)
-    read, write = _mtok(prices.cache_read_mtok), _mtok(prices.cache_write_mtok)
-    known = None
-    if plain and read:
-        known = Prices(read=float(read / plain), write=float((write or plain) / plain))
     kept = DEFAULT_OUTPUT if reserve is None else reserve
+    known = _prices_of(model, prices, ttl)
     return Budget(window, reserve=min(kept, window - 1), prices=known)
+
+
+def _prices_of(model: str, listed: Any, ttl: timedelta | None) -> Prices | None:
+    """What the cache of *model* costs, by a price list; none where it has no cache."""
+    plain, read = _mtok(listed.input_mtok), _mtok(listed.cache_read_mtok)
+    if not plain or not read:
+        return None
+    usual = cache_ttl(model)
+    write = _mtok(listed.cache_write_mtok)
+    if ttl is not None and usual is not None and ttl > usual:
+        write = _mtok(getattr(listed, "cache_write_1h_mtok", None)) or write
+    return Prices(
+        read=float(read / plain),
+        write=float((write or plain) / plain),
+        ttl=usual if ttl is None else ttl,
+    )
 
 
 def _mtok(price: object) -> Decimal | None:

@@ -28,9 +28,9 @@ from turnkeep import (
     ToolCall,
     UnknownMessageError,
 )
-from turnkeep.conversation._fitting import SMALL
 from turnkeep.formats import format_of_model
 from turnkeep.model import GenerationStats
+from turnkeep.strategies._when import SMALL
 from turnkeep.tokens import Usage, request_counter
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import copy
 from inspect import isfunction
 from os import PathLike
 from pathlib import Path
@@ -207,6 +208,7 @@ class Conversation(Answering, Responding, Following):
             other._fitter = Fitter(other._ledger, other._desk, other._lock)
             other._fitter.learner = self._fitter.learner.copy()
             other._fitter.remember(self._fitter.memory, self._fitter.available)
+            other._fitter.pace = copy(self._fitter.pace)
             other._next = self._next
             other.metadata = dict(self.metadata)
             return other

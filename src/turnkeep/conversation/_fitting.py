@@ -36,29 +36,13 @@ from turnkeep.turns import early_answers
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
 from ._learning import Learner
+from ._pace import Pace
 from ._resting import Rest, changes_more, rest_of
 from ._scene import Planned, Scene, Stage
 from ._window import Source, Window
 
-SMALL = 4_000
-"""Tokens below which pruning costs more than it saves (measured on short chats)."""
-
 MANY: Final = 64
 """Windows that are watched before those that are gone are looked for."""
-
-
-@attrs.define
-class Pace:
-    """What is remembered between two plans to decide when the next prune is due."""
-
-    regret: float = 0.0
-    """Sum over the calls since the last prune of the tokens above the target."""
-    cold: bool = False
-    """Whether the provider's prompt cache is known to be empty."""
-    missed_at: int | None = None
-    """Tokens of the last window, if it missed its target."""
-    counted_revision: int = -1
-    """The revision whose call is in `regret` already."""
 
 
 class Fitter:
@@ -133,7 +117,7 @@ class Fitter:
         self._memory = self._rest = None
         self._cut = Cut(0)
         self._cut_at = (None, 0)
-        self.pace = Pace()
+        self.pace = self.pace.anew()
         self._has_prepared = False
 
     def checkpoint(self) -> dict[str, Any]:
@@ -191,7 +175,7 @@ class Fitter:
             limits = self._limit(budget, ask)
         if limits.nominal > self.available and self.available:
             self.forget()
-        trigger = self._trigger(limits)
+        trigger = self.pace.trigger(limits, self.ledger)
         made: Source | None = self._by_sums(limits, ask, trigger)
         if made is not None:
             self.before = None
@@ -288,22 +272,6 @@ class Fitter:
     def _placement(self, ask: Ask) -> Placement:
         return self.policy(ask)[0].results
 
-    def _trigger(self, limits: Limits) -> int:
-        """The size above which to prune."""
-        pace, goal, available = self.pace, limits.goal, limits.available
-        prices = limits.budget.prices
-        if prices is not None:
-            due = prices.read * pace.regret >= (prices.write - prices.read) * goal
-            if pace.cold or (due and pace.regret):
-                return max(goal, min(SMALL, available))
-            return available
-        trigger = limits.trigger
-        if pace.missed_at is not None:
-            # The last plan could not reach its target: not again until it grew.
-            grown = pace.missed_at + max(trigger - goal, 1)
-            return max(trigger, min(available, grown))
-        return trigger
-
     def _plan(self, limits: Limits, ask: Ask, trigger: int) -> Plan:
         """By the engine: any strategy, any limit, and the errors."""
         ledger, counter = self.ledger, self.ledger.counter
@@ -379,16 +347,8 @@ class Fitter:
         return high
 
     def _learn(self, made: Source, limits: Limits) -> None:
-        if made.pruned or limits.budget.prices is not None:
-            pace, goal = self.pace, limits.goal
-            size = made.tokens - sum(limits.spent)
-            if made.pruned:
-                pace.regret = 0.0
-                pace.missed_at = size if size > goal else None
-            if self.ledger.revision != pace.counted_revision:
-                pace.counted_revision = self.ledger.revision
-                pace.regret += max(size - goal, 0)
-            pace.cold = False
+        size = made.tokens - sum(limits.spent)
+        self.pace.learn(size, limits, self.ledger, pruned=made.pruned)
         self.available = limits.nominal
         self._last = made
 

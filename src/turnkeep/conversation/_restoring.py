@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,6 +21,7 @@ from turnkeep.turns import Grouping
 from ._calls import CallNote
 from ._changes import count_of
 from ._learning import Learner, SavedLearning
+from ._pace import Pace, SavedPace
 from ._saving import FIELDS, USUAL, SavedBudget, SavedCut
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def _restored(
     if "cut" in rest:
         cut = structure(rest["cut"], SavedCut, "$.cut")
         chat._fitter.remember(_memory(chat, cut), cut.available)
+    _load_pace(chat, rest)
     return chat
 
 
@@ -90,6 +93,7 @@ def from_snapshot(
         cut = structure(thaw(rest["cut"]), SavedCut, "$.cut")
         border = None if snapshot.whole else snapshot.border
         chat._fitter.remember(_memory(chat, cut, border), cut.available)
+    _load_pace(chat, rest)
     return chat
 
 
@@ -131,6 +135,12 @@ def _with_settings(
     return chat
 
 
+def _load_pace(chat: Core, rest: Mapping[str, Any]) -> None:
+    if "pace" in rest:
+        saved = structure(thaw(rest["pace"]), SavedPace, "$.pace")
+        chat._fitter.pace = Pace.from_saved(saved, chat._ledger)
+
+
 def _load_calls(chat: Core, calls: Sequence[CallRecord]) -> None:
     for nth, call in enumerate(calls):
         if call.message not in chat._ledger.index:
@@ -149,7 +159,9 @@ def _budget(saved: SavedBudget) -> Budget:
     try:
         prices = None
         if saved.read is not None and saved.write is not None:
-            prices = Prices(saved.read, saved.write)
+            ttl = saved.ttl_seconds
+            lasts = None if ttl is None else timedelta(seconds=ttl)
+            prices = Prices(saved.read, saved.write, lasts)
         return Budget(
             saved.max_tokens,
             reserve=saved.reserve,
@@ -160,7 +172,7 @@ def _budget(saved: SavedBudget) -> Budget:
             max_messages=saved.max_messages,
             max_images=saved.max_images,
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise FormatError(str(error), "$.budget") from None
 
 

@@ -75,6 +75,7 @@ class SavedBudget:
     target: float | None = None
     read: float | None = None
     write: float | None = None
+    ttl_seconds: float | None = None
     max_turns: int | None = None
     max_messages: int | None = None
     max_images: int | None = None
@@ -95,6 +96,7 @@ FIELDS = (
     "on_invalid",
     "on_overflow",
     "open_calls",
+    "pace",
     "pending_policy",
     "profile",
     "stand_in_text",
@@ -153,6 +155,9 @@ def settings_of(chat: Core) -> dict[str, Any]:
     learned = fitter.learner.to_saved()
     if learned is not None:
         fields["learned"] = unstructure(learned)
+    pace = fitter.pace.to_saved()
+    if pace is not None:
+        fields["pace"] = unstructure(pace)
     for name, value in (
         ("format", chat._format),
         ("kept", list(chat._ledger.kept)),
@@ -183,6 +188,7 @@ def _saved_budget(budget: Budget) -> SavedBudget:
         budget.target,
         prices.read if prices else None,
         prices.write if prices else None,
+        prices.ttl.total_seconds() if prices and prices.ttl else None,
         budget.max_turns,
         budget.max_messages,
         budget.max_images,

@@ -7,6 +7,7 @@ A new provider is its own files and one row (see CONTRIBUTING.md). Not public.
 
 from __future__ import annotations
 
+from ._caching import cache_minimum, cache_ttl, takes_breakpoints
 from ._names import ModelName, format_of_model, parse_model, provider_of
 from ._table import (
     CHAT_FORMATS,
@@ -28,8 +29,11 @@ __all__ = [
     "ModelName",
     "Provider",
     "by_format",
+    "cache_minimum",
+    "cache_ttl",
     "format_of_model",
     "load",
     "parse_model",
     "provider_of",
+    "takes_breakpoints",
 ]

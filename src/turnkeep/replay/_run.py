@@ -130,6 +130,6 @@ def run_session(
                 run.over += tokens > room
                 # A missed target is tried again when the window has grown enough.
                 missed = min(tokens + trigger - low, room) if tokens > low else 0
-                watch = Excess(low)
+                watch = Excess(tokens)
         run.send(items)
     return run

@@ -21,8 +21,8 @@ class Excess:
     """What the tokens above a low mark have cost since the last cut.
 
     The online rule: cut when they have cost as much as the cut will,
-    `r * sum(x - L) >= (w - r) * L`. No forecast of the growth is needed; it stayed
-    within 6 % of the best trigger chosen in hindsight for L of 16,000 and more.
+    `r * sum(x - L) >= (w - r) * L`, L being what the last cut left: so much is written
+    anew by the next one. No forecast of the growth is needed.
 
     >>> watch = Excess(low=1_000).after(1_500).after(2_000)
     >>> watch.tokens, watch.is_due(Prices(read=0.5, write=1.0))
@@ -30,7 +30,7 @@ class Excess:
 
     Args:
         low:
-            Tokens that a cut would leave: the target.
+            Tokens that the last cut left; before the first, the target.
         tokens:
             Sum, over the calls since the last cut, of the tokens above *low*.
     """
@@ -44,7 +44,7 @@ class Excess:
 
     def is_due(self, prices: Prices) -> bool:
         """Whether cutting now costs no more than waiting has."""
-        return self.tokens >= prices.regret * self.low
+        return self.tokens > 0 and self.tokens >= prices.regret * self.low
 
 
 def best_trigger(low: int, growth: float, prices: Prices) -> int:
