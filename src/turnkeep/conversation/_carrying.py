@@ -10,7 +10,7 @@ from turnkeep.engine import Memory
 
 if TYPE_CHECKING:
     from ._core import Core
-    from ._fitting import Pace
+    from ._pace import Pace
 
 
 class Carried:
