@@ -91,6 +91,8 @@ class Menu:
     documents: bool = True
     thinking: bool = True
     opaque: bool = True
+    hosted: bool = True
+    """What a provider does itself: its own calls, memories, settings, references."""
     json: bool = True
     errors: bool = True
     odd_text: bool = True
@@ -116,6 +118,7 @@ PLAIN = Menu(
     documents=False,
     thinking=False,
     opaque=False,
+    hosted=False,
     json=False,
     odd_text=False,
     host=False,
@@ -151,6 +154,11 @@ def documents() -> SearchStrategy[Document]:
 def _opaque() -> SearchStrategy[Opaque]:
     value = {"type": "vendor_thing", "value": [1, None, "x"]}
     return st.sampled_from([Opaque(value), Opaque(value, "somewhere")])
+
+
+def _hosted(kind: str, **keys: Any) -> Opaque:
+    """A block of a provider's own doing, of no format's or of Anthropic's."""
+    return Opaque({"type": kind, **keys}, "anthropic")
 
 
 def user_blocks(menu: Menu = EVERYTHING) -> SearchStrategy[list[Block]]:
@@ -189,6 +197,8 @@ class _Story:
         self.menu = menu
         self.messages: list[Message] = []
         self.open: list[ToolCall] = []
+        self.served: list[str] = []
+        """The provider's own calls that it has not answered."""
         self.count = 0
 
     def chance(self, one_in: int) -> bool:
@@ -217,6 +227,8 @@ class _Story:
             choices.append("system")
         if self.menu.late and self.open:
             choices.append("late")
+        if self.menu.hosted:
+            choices += ["serve", "host"]
         getattr(self, self.draw(st.sampled_from(choices)))()
 
     def system(self) -> None:
@@ -228,6 +240,42 @@ class _Story:
     def assistant(self) -> None:
         blocks: list[Block] = [*self._thinking(), Text(self.draw(self.menu.text))]
         self.add(Role.ASSISTANT, blocks)
+
+    def serve(self) -> None:
+        """The provider answers what waits, and calls anew: some of it for later."""
+        blocks: list[Block] = [
+            _hosted("web_search_tool_result", tool_use_id=call_id)
+            for call_id in self.served
+        ]
+        self.served.clear()
+        self.count += 1
+        call_id = f"srvtoolu_{self.count}"
+        blocks.append(_hosted("server_tool_use", id=call_id, name="web_search"))
+        if self.chance(3):
+            self.served.append(call_id)
+        else:
+            blocks.append(_hosted("web_search_tool_result", tool_use_id=call_id))
+        if self.chance(2):
+            blocks.append(Text(self.draw(words)))
+        self.add(Role.ASSISTANT, blocks)
+
+    def host(self) -> None:
+        """A memory, a setting or a reference."""
+        self.count += 1
+        what = self.draw(st.sampled_from(["memory", "signed", "item", "set", "refer"]))
+        match what:
+            case "memory" | "signed":
+                seal = {"signature": "QUJD"} if what == "signed" else {}
+                block = _hosted("compaction", content=self.draw(words), **seal)
+                self.add(Role.ASSISTANT, [block, Text(self.draw(words))])
+            case "item":
+                self.add(Role.ASSISTANT, [_hosted("compaction", encrypted_content="E")])
+            case "set":
+                self.add(Role.SYSTEM, [_hosted("tool_addition", tool={"name": "g"})])
+            case _:
+                self.add(
+                    Role.ASSISTANT, [_hosted("item_reference", id=f"msg_{self.count}")]
+                )
 
     def _thinking(self) -> list[Block]:
         if not self.menu.thinking or not self.chance(3):

@@ -23,7 +23,7 @@ from turnkeep.conversation import Window
 from turnkeep.conversation._desk import CallDesk
 from turnkeep.conversation._fitting import Fitter
 from turnkeep.index._sums import Sums
-from turnkeep.model import Image, Role, Text, Thinking, ToolResult
+from turnkeep.model import Image, Opaque, Role, Text, Thinking, ToolResult
 from turnkeep.strategies import (
     ClearToolResults,
     Digest,
@@ -59,6 +59,11 @@ STRATEGIES = (
 
 sizes = st.integers(0, 30)
 places = st.integers(0, 40)
+
+
+def hosted(kind: str, **keys: Any) -> Opaque:
+    """A block of the provider's own doing."""
+    return Opaque({"type": kind, **keys}, "anthropic")
 
 
 class _Plain(Fitter):
@@ -118,6 +123,7 @@ class TwoWays(RuleBasedStateMachine):
         plain = self.chats[1]
         plain._fitter = _Plain(plain._ledger, plain._desk)
         self.waiting: list[str] = []
+        self.served: list[str] = []
         self.made = 0
         self.windows: list[tuple[Window, list[str], str]] = []
 
@@ -198,6 +204,51 @@ class TwoWays(RuleBasedStateMachine):
             self.both(how, call_id, "x" * size)
         if how in ("resolve", "cancel"):
             self.waiting.remove(call_id)
+
+    @rule(size=sizes, answered=st.booleans(), beside=st.booleans())
+    def serve(self, size: int, answered: bool, beside: bool) -> None:
+        """The provider calls a tool of its own, and answers what it had called."""
+        blocks: list[Any] = [
+            hosted("web_search_tool_result", tool_use_id=call_id)
+            for call_id in self.served
+        ]
+        self.made += 1
+        call_id = f"srvtoolu_{self.made}"
+        blocks.append(hosted("server_tool_use", id=call_id, name="web_search"))
+        self.served = [] if answered else [call_id]
+        if answered:
+            blocks.append(hosted("web_search_tool_result", tool_use_id=call_id))
+        if beside:
+            blocks.append(ToolCall(f"c{self.made}", "f"))
+            self.waiting.append(f"c{self.made}")
+        self.both("append", Message.assistant(blocks, token_count=size))
+
+    @rule(
+        size=sizes,
+        what=st.sampled_from(["threshold", "threshold", "signed", "item", "refer"]),
+        calls=st.booleans(),
+    )
+    def remember(self, size: int, what: str, calls: bool) -> None:
+        """The provider puts a memory in place of what came before, or keeps it."""
+        self.made += 1
+        blocks: list[Any] = [
+            {
+                "threshold": hosted("compaction", content="S"),
+                "signed": hosted("compaction", content="S", signature="QUJD"),
+                "item": hosted("compaction", encrypted_content="E"),
+                "refer": hosted("item_reference", id=f"msg_{self.made}"),
+            }[what]
+        ]
+        if what in ("threshold", "signed") and calls:
+            blocks.append(ToolCall(f"c{self.made}", "f"))
+            self.waiting.append(f"c{self.made}")
+        self.both("append", Message.assistant(blocks, token_count=size))
+
+    @rule(size=sizes)
+    def set_up(self, size: int) -> None:
+        """Tools come."""
+        blocks = [hosted("tool_addition", tool={"name": "g"})]
+        self.both("append", Message.system(blocks, token_count=size))
 
     @rule(size=sizes)
     def think(self, size: int) -> None:

@@ -134,7 +134,8 @@ class History:
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
         if rules.repair:
-            self.gone.update(dict.fromkeys(put_away(grouping), Cause.MEMORY))
+            for index in put_away(grouping):
+                self.gone.setdefault(index, Cause.MEMORY)
         self.early: dict[int, OpenCall] = {}
         """Results that stood before their call: a window has them behind it."""
         if rules.repair and grouping.problems:

@@ -176,15 +176,31 @@ class Ledger:
         return index
 
     def _forget(self) -> None:
-        """A memory of the provider's came; costs what it has replaced."""
-        now = forgotten_in(self.grouping)
-        if self.sums is not None:
-            for index in now:
-                if index < len(self.messages) - 1 and (weight := self.weight(index)):
-                    self.sums.weigh(index, -weight)
+        """A memory of the provider's came; costs the history."""
+        now, newest = forgotten_in(self.grouping), len(self.messages) - 1
+        touched = {*self.forgotten, *now} - {newest}
+        before = {index: self.weight(index) for index in touched}
         self.forgotten = now
-        self.gone.update(dict.fromkeys(put_away(self.grouping), Cause.MEMORY))
+        self._put_away()
+        if self.sums is not None:
+            for index, weight in before.items():
+                self.sums.weigh(index, self.weight(index) - weight)
+        self._look_for_uncounted()
         self.version += 1
+
+    def _look_for_uncounted(self) -> None:
+        """Find the last message that somebody has to count."""
+        counts, forgotten, last = self.counts, self.forgotten, len(self.counts) - 1
+        while last >= 0 and (counts[last] >= 0 or last in forgotten):
+            last -= 1
+        self.last_uncounted = last
+
+    def _put_away(self) -> None:
+        """Leave out what may not stand before a memory, and nothing else for it."""
+        away = {i: why for i, why in self.gone.items() if why != Cause.MEMORY}
+        for index in put_away(self.grouping):
+            away.setdefault(index, Cause.MEMORY)
+        self.gone = away
 
     def _ask(self, index: int) -> None:
         """A message of the user's own came: what was thought before may count less."""
@@ -351,11 +367,8 @@ class Ledger:
         self.shown_only = HIDDEN in grouping.kinds
         self.asked = grouping.kinds.rfind(USER)
         self.forgotten = forgotten_in(grouping)
-        self.gone.update(dict.fromkeys(put_away(grouping), Cause.MEMORY))
-        counts, last = self.counts, len(self.counts) - 1
-        while last >= 0 and (counts[last] >= 0 or last in self.forgotten):
-            last -= 1
-        self.last_uncounted = last
+        self._put_away()
+        self._look_for_uncounted()
 
     def renew(self, ids: Iterable[str]) -> None:
         """The model has not read these results as they are now, wherever they stand."""

@@ -9,7 +9,7 @@ and stays whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from turnkeep.model import PINNED, Message, Role, ToolCall, mark, unmark
@@ -76,11 +76,11 @@ def forgotten_among(messages: Sequence[Message]) -> range:
     return range(0)
 
 
-def put_away(grouping: Grouping) -> Iterable[int]:
+def put_away(grouping: Grouping) -> Forgotten:
     """The messages that no window may hold: nothing stands before a signed memory."""
     memory = grouping.memory
     if memory is None or memory[1] is not Memory.SIGNED:
-        return ()
+        return NOTHING
     return forgotten_in(grouping)
 
 

@@ -351,8 +351,15 @@ class Sums:
         steps = memory_steps(self.grouping)
         if steps:
             self._hold(("memory",), list(steps))
-        for index in put_away(self.grouping):
-            self._release(("system", self.grouping.step_of[index]))
+        away, kinds = put_away(self.grouping), self.grouping.kinds
+        at = kinds.find(SYSTEM)
+        while at >= 0:
+            step = self.grouping.step_of[at]
+            if at in away:
+                self._release(("system", step))
+            elif ("system", step) not in self.holders:
+                self._hold_system(step)
+            at = kinds.find(SYSTEM, at + 1)
 
     def _wait(self) -> None:
         """Hold the steps of the provider's own calls as long as those are open."""
