@@ -189,6 +189,7 @@ OPTIONS = (
     "on_invalid",
     "open_calls",
     "on_overflow",
+    "cache_marks",
 )
 
 

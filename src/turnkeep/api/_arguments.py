@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any, Final, TypeAlias, TypedDict, TypeVar, cast
 
 from turnkeep.budgets import Budget
-from turnkeep.engine import OnInvalid, OpenCalls, Overflow
+from turnkeep.engine import CacheMarking, OnInvalid, OpenCalls, Overflow
 from turnkeep.model import PinScope
 from turnkeep.model._checks import near
 from turnkeep.profiles import Profile
@@ -54,6 +54,7 @@ class Options(TypedDict, total=False):
     on_invalid: OnInvalid
     open_calls: OpenCalls
     on_overflow: Overflow
+    cache_marks: CacheMarking
 
 
 _BUDGET: Final = "it belongs to the budget: budget=Budget(8_000, {}=...)"

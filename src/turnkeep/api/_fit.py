@@ -16,7 +16,7 @@ from turnkeep.api._arguments import (
 )
 from turnkeep.api._job import Job
 from turnkeep.budgets import Budget
-from turnkeep.engine import OnInvalid, OpenCalls, Overflow
+from turnkeep.engine import CacheMarking, OnInvalid, OpenCalls, Overflow
 from turnkeep.model import PinScope
 from turnkeep.plans import Plan
 from turnkeep.profiles import Profile
@@ -45,6 +45,7 @@ def fit(
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
     on_overflow: Overflow = "shorten",
+    cache_marks: CacheMarking = "keep",
 ) -> Body: ...
 @overload
 def fit(
@@ -68,6 +69,7 @@ def fit(
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
     on_overflow: Overflow = "shorten",
+    cache_marks: CacheMarking = "keep",
 ) -> list[Entry]: ...
 @with_hints
 def fit(
@@ -91,6 +93,7 @@ def fit(
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
     on_overflow: Overflow = "shorten",
+    cache_marks: CacheMarking = "keep",
 ) -> Any:
     """The messages that fit the budget, in the shape they came in.
 
@@ -161,6 +164,10 @@ def fit(
             first, those that have just come last, and older ones of more than half of
             the target before anything goes (`"shorten"`); nothing is shortened and it
             is an error (`"raise"`); or it is sent with a warning (`"send"`).
+        cache_marks:
+            Marks of the provider's prompt cache: `"keep"` leaves them alone, `"place"`
+            sets them where they pay (Anthropic, Bedrock, OpenAI from GPT-5.6 on),
+            `"drop"` removes them. Marks are no edit, and stand in no plan.
 
     Returns:
         The input's own shape, a body for a body and a list for a list. What was not
@@ -195,6 +202,7 @@ def fit(
         on_invalid=on_invalid,
         open_calls=open_calls,
         on_overflow=on_overflow,
+        cache_marks=cache_marks,
         lasting=False,
     )
     return job.source.apply_to(job.plan(), job.envelope)
@@ -226,6 +234,7 @@ def plan(
     on_invalid: OnInvalid = "repair",
     open_calls: OpenCalls = "stand-in",
     on_overflow: Overflow = "shorten",
+    cache_marks: CacheMarking = "keep",
 ) -> Plan:
     """What `fit` would do, and why.
 
@@ -260,4 +269,5 @@ def plan(
         on_invalid=on_invalid,
         open_calls=open_calls,
         on_overflow=on_overflow,
+        cache_marks=cache_marks,
     ).plan()

@@ -21,11 +21,14 @@ from turnkeep.api._interim import (
     names_in,
 )
 from turnkeep.api._lists import CallerCounter, Counter, ListSource, RuleCounter
+from turnkeep.api._marking import marking_of
 from turnkeep.budgets import Budget
 from turnkeep.engine import (
+    CACHE_MARKS,
     ON_INVALID,
     OPEN_CALLS,
     OVERFLOW,
+    CacheMarking,
     OnInvalid,
     OpenCalls,
     Overflow,
@@ -43,6 +46,7 @@ from turnkeep.errors import (
     Violation,
 )
 from turnkeep.formats import Format, open_messages
+from turnkeep.formats._cache import marker_for
 from turnkeep.index import History, Rules
 from turnkeep.model import STAND_IN_TEXT, PinScope
 from turnkeep.plans import Plan
@@ -50,6 +54,7 @@ from turnkeep.profiles import (
     Profile,
     get_profile,
 )
+from turnkeep.providers import cache_minimum
 from turnkeep.strategies import Strategy, strategy_of
 from turnkeep.tokens import RequestCounter, request_counter, text_counter
 from turnkeep.turns import OpenCall
@@ -108,6 +113,7 @@ class Job:
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
         on_overflow: Overflow = "shorten",
+        cache_marks: CacheMarking = "keep",
         lasting: bool = True,
     ) -> None:
         """Take *messages* apart; *lasting*: its plan may be used when they changed."""
@@ -115,6 +121,7 @@ class Job:
         check_choice("on_invalid", on_invalid, ON_INVALID)
         check_choice("open_calls", open_calls, OPEN_CALLS)
         check_choice("on_overflow", on_overflow, OVERFLOW)
+        check_choice("cache_marks", cache_marks, CACHE_MARKS)
         if stand_in_text is None:
             stand_in_text = STAND_IN_TEXT
         check_text("stand_in_text", stand_in_text)
@@ -180,12 +187,33 @@ class Job:
             counts=self.source.counts,
         )
 
+        self._model = model
+        self._marker = marker_for(self.format.name, model, cache_marks)
+        self._beside = tuple(value for value in (tools, system) if value)
+
+    def _mark(self, made: Plan) -> None:
+        """Settle where the marks of its window go."""
+        if self._marker is None:
+            return
+        on_bedrock = self.format.name == "bedrock"
+        tokens = {held.id: held.tokens for held in self.terms.fixed}
+        self.source.marking = marking_of(
+            made,
+            self.history,
+            self._marker,
+            cache_minimum(self._model, on_bedrock=on_bedrock),
+            tools=tokens.get("tools", 0),
+            system=tokens.get("system", 0),
+            fixed=self._beside,
+        )
+
     def plan(self) -> Plan:
         """Decide."""
         made = make_plan(self.history, self.budget, self.strategy, self.terms)
         if self.source.count_apart(made):
             self.history = History(self.source.grouping, self.source, self._rules)
             made = make_plan(self.history, self.budget, self.strategy, self.terms)
+        self._mark(made)
         return made
 
     def _fixed(

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, Protocol
 
+from turnkeep.api._marking import Marking
 from turnkeep.errors import DuplicateIdError, StalePlanError
 from turnkeep.formats import reopen
 from turnkeep.formats._base import Envelope, Format
@@ -168,6 +169,8 @@ class ListSource:
         self._apart = not counter.by_entry
         """Whether every part of an entry is counted as what it would be alone."""
         self._made: dict[Message, int] = {}
+        self.marking: Marking | None = None
+        """Where cache marks go; none where they are left as they are."""
         with paused_gc():
             outline = fmt.outline(self._entries, envelope.path)
             self._ids = self._take_ids(outline.id_at, outline.ids)
@@ -442,6 +445,7 @@ class ListSource:
             "session": envelope.session,
             "format": self.format,
             "wire": list(self._wire),
+            "marking": self.marking,
             "messages": self._messages,
             "counts": [self.count(i) for i in range(len(self._wire))],
         }
@@ -456,6 +460,7 @@ class ListSource:
         )
         self.format = state["format"]
         self._wire = state["wire"]
+        self.marking = state["marking"]
         self._messages = state["messages"]
         self._every = state["counts"]
 
@@ -473,19 +478,33 @@ class ListSource:
         ):
             reason = "these are other messages"
             raise StalePlanError(reason)
-        return envelope.replace(self.window(plan, entries, envelope.objects))
+        return self._given(plan, entries, envelope)
 
     def apply_to(self, plan: Plan, envelope: Envelope) -> Any:
         """The same for the very messages that this source was made from."""
         hand_over(plan)
-        return envelope.replace(self.window(plan, self._entries, envelope.objects))
+        return self._given(plan, self._entries, envelope)
+
+    def _given(self, plan: Plan, entries: Sequence[Any], envelope: Envelope) -> Any:
+        """The window in the shape of *envelope*, its cache marks set or removed."""
+        ends: list[tuple[int, int]] = []
+        made = self.window(plan, entries, envelope.objects, ends)
+        if self.marking is None:
+            return envelope.replace(made)
+        return self.marking.applied(made, ends, envelope)
 
     def window(
-        self, plan: Plan, entries: Sequence[Any], objects: Objects | None = None
+        self,
+        plan: Plan,
+        entries: Sequence[Any],
+        objects: Objects | None = None,
+        ends: list[tuple[int, int]] | None = None,
     ) -> list[Any]:
         """The entries that *plan* sends: the caller's own wherever nothing changed.
 
         Entries that were no neighbours are joined where their provider wants that.
+        *ends* takes, for each stretch of the order, up to which place it goes and how
+        many entries there are behind it.
         """
         made: list[Any] = []
         order, wire = plan.order, self._wire
@@ -511,6 +530,8 @@ class ListSource:
                     del new[0]
             made.extend(new)
             last, at = nth, stop
+            if ends is not None:
+                ends.append((stop, len(made)))
         return made
 
     def _entries_of(

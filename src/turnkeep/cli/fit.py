@@ -47,6 +47,14 @@ class OnOverflow(StrEnum):
     SEND = "send"
 
 
+class CacheMarks(StrEnum):
+    """What to do with the marks of the provider's prompt cache."""
+
+    KEEP = "keep"
+    PLACE = "place"
+    DROP = "drop"
+
+
 @guarded
 def fit(
     file: options.File,
@@ -99,6 +107,15 @@ def fit(
             rich_help_panel=_HISTORY,
         ),
     ] = OnOverflow.SHORTEN,
+    cache_marks: Annotated[
+        CacheMarks,
+        typer.Option(
+            "--cache-marks",
+            help="Marks of the provider's prompt cache are left alone, set where they "
+            "pay, or removed.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = CacheMarks.KEEP,
     each: Annotated[
         bool,
         typer.Option(
@@ -164,6 +181,7 @@ def fit(
         "open_calls": open_calls.value,
         "on_invalid": on_invalid.value,
         "on_overflow": on_overflow.value,
+        "cache_marks": cache_marks.value,
     }
     if each:
         _fit_each(

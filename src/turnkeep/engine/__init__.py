@@ -8,9 +8,11 @@ Not public: it may change in any release.
 """
 
 from ._choices import (
+    CACHE_MARKS,
     ON_INVALID,
     OPEN_CALLS,
     OVERFLOW,
+    CacheMarking,
     OnInvalid,
     OpenCalls,
     Overflow,
@@ -22,9 +24,11 @@ from ._planner import left_bare, left_out, make_plan, missed_target, not_counted
 from ._terms import Memory, Terms
 
 __all__ = [
+    "CACHE_MARKS",
     "ON_INVALID",
     "OPEN_CALLS",
     "OVERFLOW",
+    "CacheMarking",
     "Draft",
     "Memory",
     "OnInvalid",

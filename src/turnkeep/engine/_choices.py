@@ -17,9 +17,15 @@ OnInvalid: TypeAlias = Literal["repair", "raise", "keep"]
 """What happens to results without their call, second results and the like: windows
 leave them out, `InvalidHistoryError`, or nothing."""
 
+CacheMarking: TypeAlias = Literal["keep", "place", "drop"]
+"""What becomes of the marks of the provider's prompt cache: they are left alone, set
+where they pay, or removed."""
+
 OPEN_CALLS: Final = ("stand-in", "keep", "raise")
 OVERFLOW: Final = ("shorten", "raise", "send")
 ON_INVALID: Final = ("repair", "raise", "keep")
+
+CACHE_MARKS: Final = ("keep", "place", "drop")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

@@ -56,6 +56,13 @@ class Objects:
         for entry in entries:
             self._edited[id(entry)] = (entry, self.originals[nth])
 
+    def replaced(self, old: Any, new: Any) -> None:
+        """Say that entry *new* stands in the place of entry *old*."""
+        known = self._edited.get(id(old))
+        own = self._own.get(id(old)) if known is None else known[1]
+        if own is not None:
+            self._edited[id(new)] = (new, own)
+
     def restored(self, entries: Sequence[Any]) -> list[Any]:
         """*entries* as the caller's objects, new ones made by the type they replace."""
         return [self._restored(entry) for entry in entries]

@@ -64,6 +64,8 @@ class CacheMarks:
     """The key of a mark."""
     most: int
     """How many of them a request may have."""
+    places: str | None = None
+    """The class that knows where they stand; none: they are never set."""
 
 
 @attrs.frozen(kw_only=True)
@@ -134,6 +136,11 @@ PROVIDERS: Final[dict[str, Provider]] = {
             families=(Family("openai", _OPENAI, "openai"),),
             chat=True,
             also=("openai-chat",),
+            marks=CacheMarks(
+                "prompt_cache_breakpoint",
+                4,
+                "turnkeep.formats._cache._openai:ChatMarks",
+            ),
         ),
         Provider(
             name="openai-responses",
@@ -142,6 +149,11 @@ PROVIDERS: Final[dict[str, Provider]] = {
             counting="turnkeep.tokens._openai:OpenAIResponses",
             answers="turnkeep.formats._answers._responses:ResponsesAnswers",
             estimate="openai",
+            marks=CacheMarks(
+                "prompt_cache_breakpoint",
+                4,
+                "turnkeep.formats._cache._openai:ResponsesMarks",
+            ),
         ),
         Provider(
             name="anthropic",
@@ -159,7 +171,9 @@ PROVIDERS: Final[dict[str, Provider]] = {
                 ),
             ),
             also=("claude-code",),
-            marks=CacheMarks("cache_control", 4),
+            marks=CacheMarks(
+                "cache_control", 4, "turnkeep.formats._cache._claude:ClaudeMarks"
+            ),
         ),
         Provider(
             name="gemini",
@@ -185,7 +199,9 @@ PROVIDERS: Final[dict[str, Provider]] = {
             estimate="claude-new",
             families=(Family("nova", r"nova-(?:micro|lite|pro|premier)"),),
             vendors=("bedrock",),
-            marks=CacheMarks("cachePoint", 4),
+            marks=CacheMarks(
+                "cachePoint", 4, "turnkeep.formats._cache._bedrock:BedrockMarks"
+            ),
         ),
         Provider(
             name="mistral",
