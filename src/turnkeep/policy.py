@@ -88,6 +88,9 @@ class Policy:
     """Keys (`tool_calls`, `content`) that may not hold an empty array."""
     blank_alone_refused: bool = False
     """A message of nothing but white space is refused."""
+    compacts_as: str | None = None
+    """The format whose blocks of compacted messages its requests take; none: no such
+    thing is sent."""
 
     @cached_property
     def opener_stays(self) -> bool:

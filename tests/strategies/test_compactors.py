@@ -195,6 +195,29 @@ def test_openais_item_is_sent_back_behind_what_the_user_said() -> None:
     assert any(item.get("type") == "function_call" for item in items[at:])
 
 
+def test_a_block_of_another_provider_is_never_sent() -> None:
+    """It would be left out in silence, and with it what it stands for."""
+    calls: list[int] = []
+    warnings: list[str] = []
+
+    def compact(asked: Passage) -> Any:
+        calls.append(len(asked))
+        return OnDemand.block(1)
+
+    chat = Conversation(
+        budget=Budget(600, target=0.5),
+        model="gpt-4o",
+        strategy=Summarize(compact, 200),
+        on_prune=lambda plan: warnings.append(str(plan.warnings)),
+    )
+
+    requests = talk(chat, range(60))
+
+    assert "compaction" not in json.dumps(requests)
+    assert "take no block of anthropic, and rests for 1 prune" in warnings[0]
+    assert len(requests) > 2 * len(calls)
+
+
 def test_a_window_fitted_again_stays() -> None:
     """P9: the block is the provider's memory wherever the window is read."""
     history: list[dict[str, Any]] = [

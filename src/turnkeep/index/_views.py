@@ -297,6 +297,11 @@ class HistoryView:
         """Tokens that a message of your own would occupy."""
         return self._history.source.cost(message)
 
+    @property
+    def compacts_as(self) -> str | None:
+        """The format whose blocks of compacted messages a window may hold, if any."""
+        return self._history.rules.demands.compacts_as
+
     def pinned(self, index: int) -> bool:
         """Whether the message itself is pinned, and so never edited."""
         return index in self._history.rules.pins

@@ -153,10 +153,13 @@ class Summarize(Composable):
             said, asked = early[1:] if early else self._text(history, covered)
             if early:
                 covered = early[0]
-            content = self._content(history, covered, said)
+            content = self._content(history, covered, said, asked)
         except SummarizerError as error:
             yield Note(f"no summary: {error}; older turns are dropped instead")
             return
+        if asked is not None and not early:
+            sources = tuple(map(history.message, covered.indexes()))
+            self._written.remember(Summary(sources, said, asked))
         place: Place = "there"
         if isinstance(said, Block) and said.stands_first:
             place = "front"
@@ -170,17 +173,20 @@ class Summarize(Composable):
             (self._rota.answered if is_of_use else self._rota.failed)(asked)
         yield Cover(covered.turns, content, Cause.SUMMARY, covered.loose, place)
 
-    def _content(self, history: HistoryView, covered: Covered, said: Said) -> Message:
-        """The message that stands for what is covered.
+    def _content(
+        self, history: HistoryView, covered: Covered, said: Said, asked: int | None
+    ) -> Message:
+        """The message that stands for what is covered; *asked* is who said it now.
 
         Raises:
-            SummarizerError: It is a block, and the provider's own memory stands in the
-                way: there may be one at a time.
+            SummarizerError: It is a block, and of another provider; or the provider's
+                own memory stands in the way: there may be one at a time.
         """
         if isinstance(said, Block):
-            if any(s.held == Cause.MEMORY for s in history.steps):
-                reason = "the list holds a memory of the provider's already"
-                raise SummarizerError(reason)
+            reason = _obstacle(history, said)
+            if reason is not None:
+                error = SummarizerError(reason)
+                raise error if asked is None else self._failed(asked, error)
         else:
             said = self._cut(history, said)
         sources = list(map(history.message, covered.indexes()))
@@ -205,7 +211,6 @@ class Summarize(Composable):
             raise
         except SummarizerError as error:
             raise self._failed(nth, error) from error
-        self._written.remember(Summary(sources, said, nth))
         return said, nth
 
     def _given(
@@ -291,13 +296,13 @@ class Summarize(Composable):
                 continue
             try:
                 said = early.said()
+                content = self._content(history, covered, said, None)
             except NobodyFailedError:
                 raise
             except SummarizerError as error:
                 self._begun.remove(early)
                 raise self._failed(early.nth, error) from error
             self._written.remember(Summary(early.sources, said, early.nth))
-            content = self._content(history, covered, said)
             left = history.tokens - covered.tokens + history.cost(content)
             slack = max(self.max_tokens, (history.available - history.target) // 4)
             if left > history.target + slack:
@@ -315,6 +320,15 @@ class Summarize(Composable):
         if whole <= self.max_tokens:
             return text
         return beginning(text, whole, self.max_tokens, measure)
+
+
+def _obstacle(history: HistoryView, block: Block) -> str | None:
+    """Why a window of *history* cannot hold a block, if it cannot."""
+    if block.value.format != history.compacts_as:
+        return f"requests of this format take no block of {block.value.format}"
+    if any(step.held == Cause.MEMORY for step in history.steps):
+        return "the list holds a memory of the provider's already"
+    return None
 
 
 def _after(

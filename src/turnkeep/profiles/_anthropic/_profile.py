@@ -249,6 +249,7 @@ def profile(model: str | None = None) -> Profile:
             empty_refused=frozenset({"system", "user"}),
             text_refused="empty",
             blank_alone_refused=True,
+            compacts_as="anthropic",
         ),
         check=check,
         check_edit=check_edit,

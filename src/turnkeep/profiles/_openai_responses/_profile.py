@@ -220,7 +220,9 @@ def profile(model: str | None = None) -> Profile:
         formats=("openai-responses",),
         list_key="input",
         rules=RULES,
-        policy=Policy(results="anywhere", pairs_reasoning=True),
+        policy=Policy(
+            results="anywhere", pairs_reasoning=True, compacts_as="openai-responses"
+        ),
         check=check,
         check_edit=check_edit,
         model=model,
