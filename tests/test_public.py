@@ -230,6 +230,7 @@ def test_fit_and_conversation_have_one_vocabulary() -> None:
         "on_invalid",
         "open_calls",
         "on_overflow",
+        "cache_marks",
     )
     manager = signature(turnkeep.Conversation).parameters
     function = signature(turnkeep.fit).parameters

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from turnkeep.budgets import Budget, share_of
-from turnkeep.engine import OnInvalid, OpenCalls, Overflow
+from turnkeep.engine import CacheMarking, OnInvalid, OpenCalls, Overflow
 from turnkeep.index import Rules
 from turnkeep.index._ledger import Ledger
 from turnkeep.model import STAND_IN_TEXT
@@ -35,6 +35,7 @@ class Ask:
     drop_system: bool = False
     on_invalid: OnInvalid = "repair"
     profile: str | None = None
+    cache_marks: CacheMarking = "keep"
     by_sums: bool = attrs.field(init=False, eq=False)
     """Whether sums of tokens can answer it."""
     preparing: Preparing | None = attrs.field(init=False, eq=False)

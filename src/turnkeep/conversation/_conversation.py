@@ -70,6 +70,9 @@ class Conversation(Answering, Responding, Following):
             first, those that have just come last, and older ones of more than half of
             the target before anything goes (`"shorten"`); nothing is shortened and it
             is an error (`"raise"`); or it is sent with a warning (`"send"`).
+        cache_marks:
+            Marks of the provider's prompt cache in what `Window.encode` gives: left
+            alone (`"keep"`), set where they pay (`"place"`), or removed (`"drop"`).
         on_prune:
             Called with the plan whenever something had to go.
     """
@@ -201,6 +204,7 @@ class Conversation(Answering, Responding, Following):
                 on_invalid=self.on_invalid,
                 open_calls=self.open_calls,
                 on_overflow=self.on_overflow,
+                cache_marks=self.cache_marks,
                 on_prune=self.on_prune,
             )
             other._ledger = self._ledger.copy()

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from turnkeep.budgets import Budget
 from turnkeep.engine import (
+    CACHE_MARKS,
     ON_INVALID,
     OPEN_CALLS,
     OVERFLOW,
+    CacheMarking,
     OnInvalid,
     OpenCalls,
     Overflow,
@@ -57,12 +59,14 @@ class Core:
         on_invalid: OnInvalid = "repair",
         open_calls: OpenCalls = "stand-in",
         on_overflow: Overflow = "shorten",
+        cache_marks: CacheMarking = "keep",
         on_prune: Callable[[Plan], object] | None = None,
     ) -> None:
         """See the class."""
         check_choice("on_invalid", on_invalid, ON_INVALID)
         check_choice("open_calls", open_calls, OPEN_CALLS)
         check_choice("on_overflow", on_overflow, OVERFLOW)
+        check_choice("cache_marks", cache_marks, CACHE_MARKS)
         if stand_in_text is None:
             stand_in_text = STAND_IN_TEXT
         check_text("stand_in_text", stand_in_text)
@@ -87,6 +91,7 @@ class Core:
         self.on_invalid: OnInvalid = on_invalid
         self.open_calls: OpenCalls = open_calls
         self.on_overflow: Overflow = on_overflow
+        self.cache_marks: CacheMarking = cache_marks
         self.on_prune = on_prune
         self.metadata: dict[str, Any] = {}
         """Anything of the host's that is to be saved with the conversation."""

@@ -36,6 +36,7 @@ from turnkeep.turns import early_answers
 from ._asking import GOAL, NO_LIMITS, Ask, Limits, rules_of
 from ._desk import CallDesk
 from ._learning import Learner
+from ._marking import Marking, marking_of
 from ._pace import Pace
 from ._resting import Rest, changes_more, rest_of
 from ._scene import Planned, Scene, Stage
@@ -215,6 +216,17 @@ class Fitter:
     def _history(self, ask: Ask) -> History:
         rules = rules_of(self.ledger, self.desk, ask, self.policy(ask)[0])
         return History(self.ledger.grouping, Past(self.ledger), rules)
+
+    def marking(self, ask: Ask, window: Window) -> Marking | None:
+        """Where cache marks go in a window that was just planned."""
+        return marking_of(
+            ask,
+            window._finish(),  # noqa: SLF001 - ours
+            self.ledger,
+            self._sums(ask),
+            tools=self._limits.spent[0],
+            before=self.pace.before,
+        )
 
     def _limit(self, budget: Budget, ask: Ask) -> Limits:
         """What *budget* leaves, in tokens."""

@@ -83,6 +83,7 @@ class SavedBudget:
 
 FIELDS = (
     "budget",
+    "cache_marks",
     "calls",
     "counter",
     "counts",
@@ -106,6 +107,7 @@ FIELDS = (
 
 
 USUAL: Final[Mapping[str, str | None]] = {
+    "cache_marks": "keep",
     "on_invalid": "repair",
     "on_overflow": "shorten",
     "open_calls": "stand-in",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 from turnkeep.budgets import Budget
-from turnkeep.engine import OnInvalid, OpenCalls, Overflow
+from turnkeep.engine import CacheMarking, OnInvalid, OpenCalls, Overflow
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
@@ -24,6 +24,7 @@ class Beside(TypedDict, total=False):
     on_invalid: OnInvalid
     open_calls: OpenCalls
     on_overflow: Overflow
+    cache_marks: CacheMarking
     on_prune: Callable[[Plan], object] | None
 
 

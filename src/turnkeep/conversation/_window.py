@@ -10,6 +10,7 @@ from turnkeep.model import Message
 from turnkeep.plans import Inserted, Plan
 from turnkeep.policy import Policy
 
+from ._marking import Marking
 from ._sight import Sight
 
 
@@ -109,6 +110,9 @@ class Window:
     _sight: Sight | None = None
     """The host's list that was followed; none where none was."""
 
+    _marking: Marking | None = None
+    """Where cache marks go; none where they are left as they are."""
+
     _plan: Plan | None = attrs.field(default=None, init=False)
     _messages: list[Message] | None = attrs.field(default=None, init=False)
 
@@ -150,6 +154,10 @@ class Window:
         if self._before is not None:
             self._before()
 
+    def mark(self, marking: Marking | None) -> None:
+        """Say where cache marks go: for the conversation that made this."""
+        _keep_marking(self, marking)
+
     def _make_messages(self) -> list[Message]:
         known = self._source.messages()
         if known is not None:
@@ -188,9 +196,11 @@ class Window:
             raise ValueError(msg)
         source, messages = self._source, self.messages
         known = source.request(self.format, messages, self.tools)
-        if known is not None:
+        if known is None:
+            known = request_of(self.format, messages, self.tools, source.demands)
+        if self._marking is None:
             return known
-        return request_of(self.format, messages, self.tools, source.demands)
+        return self._marking.applied(known, self.format, messages, source.demands)
 
     def apply(self, messages: Any) -> Any:
         """The window in a host's own objects, in the shape of *messages*.
@@ -229,7 +239,8 @@ class Window:
             self._source.demands,
             tuple(self.messages),
         )
-        return Window, (self.format, self.tools, self.expected, source)
+        made = (self.format, self.tools, self.expected, source)
+        return Window, (*made, None, None, self._marking)
 
     def __copy__(self) -> Window:
         """The same window: it never changes."""
@@ -263,3 +274,4 @@ class Window:
 # made.
 _keep_plan = vars(Window)["_plan"].__set__
 _keep_messages = vars(Window)["_messages"].__set__
+_keep_marking = vars(Window)["_marking"].__set__

@@ -131,6 +131,7 @@ class Windows(Writing):
                 drop_system,
                 self.on_invalid,
                 self.profile,
+                self.cache_marks,
             )
             if asked != self._asked[0]:
                 self._asked = asked, Ask(*asked)
@@ -141,6 +142,8 @@ class Windows(Writing):
             window = Window(
                 name, used, expected, source, fitter.before, self._sight(name)
             )
+            if self.cache_marks != "keep":
+                window.mark(fitter.marking(ask, window))
             fitter.watch(window)
         return window
 
