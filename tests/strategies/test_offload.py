@@ -16,7 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chats import call, result, system, user
-from turnkeep import Budget, Conversation, Offload, ToolCall, convert, fit, plan
+from turnkeep import (
+    Budget,
+    Conversation,
+    Conversations,
+    Offload,
+    ToolCall,
+    convert,
+    fit,
+    plan,
+)
 from turnkeep.formats import get_format
 from turnkeep.model import OFFLOADED, Message, marker_of
 from turnkeep.providers import PROVIDERS
@@ -499,6 +508,28 @@ def test_a_reference_is_valid_in_its_conversation_only(tmp_path: Path) -> None:
             told = offload.call({"reference": reference})
             assert told.startswith("There is no ") == (nth != other)
     assert all(tmp_path in path.parents for path in tmp_path.rglob("*"))
+
+
+def test_each_of_many_conversations_has_references_of_its_own() -> None:
+    """`Conversations` makes the strategy each one's own, wherever in it it stands."""
+    shelf = Shelf()
+    offload = Offload(shelf, 300, 120)
+    chats = Conversations(
+        budget=3_000, model="gpt-4o", strategy=offload | OldestTurns()
+    )
+    names = ["anna", "berta", "", "x" * 1_000]
+    references: list[str] = []
+    for name in names:
+        chats[name].extend(session(LOG))
+        references.append(reference_of(chats[name].fit().encode()["messages"]))
+
+    for nth, name in enumerate(names):
+        own = offload.for_conversation(name)
+        assert chats[name].strategy == own | OldestTurns()
+        for other, reference in enumerate(references):
+            told = own.call({"reference": reference})
+            assert told.startswith("There is no ") == (nth != other)
+    assert offload.call({"reference": references[0]}).startswith("There is no ")
 
 
 def test_calls_are_taken_as_they_come() -> None:

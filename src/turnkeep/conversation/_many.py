@@ -9,6 +9,8 @@ from typing import Any, Unpack
 from weakref import WeakValueDictionary
 
 from turnkeep.stores import Store
+from turnkeep.strategies import strategy_of
+from turnkeep.strategies._keeping import for_conversation
 
 from ._conversation import Conversation
 from ._settings import Settings
@@ -103,7 +105,10 @@ class Conversations:
                 chat = self._known(conversation_id)
             if chat is not None:
                 return chat
-            settings = {**self._options, **options}
+            settings: dict[str, Any] = {**self._options, **options}
+            strategy = strategy_of(settings.get("strategy"))
+            if strategy is not None:
+                settings["strategy"] = for_conversation(strategy, conversation_id)
             if self.store is None:
                 chat = Conversation(**settings)
             else:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import attrs
 
 from turnkeep.model import Message
 
@@ -40,6 +42,34 @@ class Handover:
             while self._tasks:
                 self._tasks[0]()
                 del self._tasks[0]
+
+
+@runtime_checkable
+class Particular(Protocol):
+    """A strategy that is another one for each conversation."""
+
+    def for_conversation(self, conversation_id: str) -> Strategy:
+        """The same for that conversation."""
+        ...
+
+
+def for_conversation(strategy: Strategy, conversation_id: str) -> Strategy:
+    """*strategy* with those of its parts that are another one for each conversation."""
+    if isinstance(strategy, Particular):
+        return strategy.for_conversation(conversation_id)
+    kind: type[Any] = type(strategy)
+    if not attrs.has(kind):
+        return strategy
+    changes: dict[str, Strategy] = {}
+    for field in attrs.fields(kind):
+        part = getattr(strategy, field.name)
+        if field.init and isinstance(part, Strategy):
+            made = for_conversation(part, conversation_id)
+            if made is not part:
+                changes[field.alias or field.name] = made
+    whole: Any = strategy
+    made_of: Strategy = attrs.evolve(whole, **changes) if changes else strategy
+    return made_of
 
 
 def handover_of(

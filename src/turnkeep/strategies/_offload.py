@@ -150,6 +150,16 @@ class Offload(Shrinking, Stable):
             )
             raise ValueError(msg)
 
+    def for_conversation(self, conversation_id: str) -> Self:
+        """The same for another conversation: its references are valid there only.
+
+        `Conversations` takes it for each of its own, by its id. Any text is an id.
+        """
+        if not 0 < len(conversation_id) <= MOST:
+            said = conversation_id.encode("utf-8", "surrogatepass")
+            conversation_id = blake2b(said, digest_size=16).hexdigest()
+        return attrs.evolve(self, conversation=conversation_id)
+
     # -- what windows hold -------------------------------------------------------------
 
     def propose(self, history: HistoryView, /) -> Iterator[Edit]:
