@@ -599,3 +599,31 @@ def test_bedrocks_are_settings_as_well(kind: str) -> None:
 
     for window in windows("bedrock", history):
         assert kind in window
+
+
+# -- answers that nobody called for --------------------------------------------------
+
+
+def test_an_answer_to_a_call_that_is_not_there_goes() -> None:
+    """As a trim of somebody else's leaves it; its message stays for the rest.
+
+    (https://github.com/anthropics/claude-code/issues/64383)
+    """
+    lone = found("srvtoolu_7", "advisor_tool_result")
+    history = [user("go"), claude(lone, text("So.")), user("a"), claude(lone)]
+    history.append(user("z"))
+    whole = [user("go"), {"role": "assistant", "content": "So."}, user("a"), user("z")]
+    chat = Conversation.from_messages(history, format="anthropic", budget=Budget(999))
+
+    made = turnkeep.plan(history, 999, format="anthropic")
+    mended = turnkeep.repair(history, format="anthropic")
+
+    assert turnkeep.check(history, format="anthropic")
+    assert made.apply(history) == whole
+    assert mended.value == whole
+    assert turnkeep.repair(mended.value, format="anthropic").value == whole
+    assert any("srvtoolu_7" in warning for warning in made.warnings)
+    assert chat.fit().plan.tokens == made.tokens
+    assert [len(message.content) for message in chat.fit()] == [1, 1, 1, 1]
+    kept = turnkeep.fit(history, 999, format="anthropic", on_invalid="keep")
+    assert kept == history

@@ -281,6 +281,7 @@ class Planner:
             early = history.early
             bad = [p for p in history.grouping.problems if p.message not in early]
             draft.warnings += left_out(bad, history.source.id)
+        draft.warnings += lost_answers(history)
         draft.warnings += [*not_counted(history), *left_bare(history)]
         return Plan(
             tokens=draft.tokens + self.case.fixed,
@@ -314,6 +315,15 @@ def missed_target(target: int, tokens: int) -> str:
         f"the target of {target} tokens was missed: "
         f"{tokens} cannot go under this strategy"
     )
+
+
+def lost_answers(history: History) -> list[str]:
+    """The warning about the provider's answers to calls that are not there, if any."""
+    if not history.rules.repair or history.grouping.stateful:
+        return []
+    ids = [name for names in history.grouping.lost.values() for name in names][:10]
+    said = f"left out: answers to {', '.join(ids)}, which are not in the history"
+    return [said] if ids else []
 
 
 def not_counted(history: History) -> list[str]:

@@ -11,7 +11,14 @@ from turnkeep.model import STAND_IN_TEXT, Message, PinScope, Role, Thinking
 from turnkeep.plans import Cause, Inserted
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.tokens._old_thinking import lean_cost
-from turnkeep.turns import HIDDEN, SYSTEM, Grouping, OpenCall, early_answers
+from turnkeep.turns import (
+    HIDDEN,
+    SYSTEM,
+    Grouping,
+    OpenCall,
+    early_answers,
+    without_answers,
+)
 
 from ._additions import (
     bridge_behind,
@@ -133,6 +140,8 @@ class History:
         self._stand_ins: dict[int, list[tuple[OpenCall, Inserted]]] = {}
         if rules.repair and (grouping.problems or grouping.superseded):
             self._mend()
+        if rules.repair and grouping.lost and not grouping.stateful:
+            self._drop_lost()
         if rules.repair:
             for index in put_away(grouping):
                 self.gone.setdefault(index, Cause.MEMORY)
@@ -229,6 +238,16 @@ class History:
             left = left_of(self.source.message(index), bad)
             if left is None:
                 self.gone[index] = next(iter(bad.values()))
+            else:
+                self.mended[index] = left
+
+    def _drop_lost(self) -> None:
+        """Leave the provider's answers out that answer no call."""
+        for index, ids in self.grouping.lost.items():
+            message = self.mended.get(index) or self.source.message(index)
+            left = without_answers(message, ids)
+            if left is None:
+                self.gone[index] = Cause.REPAIR
             else:
                 self.mended[index] = left
 

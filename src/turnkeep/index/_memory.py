@@ -118,8 +118,10 @@ def first_to_go(grouping: Grouping) -> Sequence[int]:
 
 
 def needs_look(grouping: Grouping, pins: Collection[int]) -> bool:
-    """Whether sums of tokens do not say all that a window with a memory has."""
+    """Whether a window holds more of a provider's own doing than sums of tokens say."""
     memory = grouping.memory
+    if grouping.lost:
+        return True  # answers of the provider's own to calls that are not there
     if memory is None:
         return False
     if not memory[1].replaces:

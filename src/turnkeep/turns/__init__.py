@@ -59,6 +59,7 @@ from ._hosted import (
     hosted_in,
     is_final_word,
     is_system_text,
+    without_answers,
 )
 from ._late import early_answers, late_answers
 
@@ -102,4 +103,5 @@ __all__ = [
     "reasoning_in",
     "results_in",
     "thinks",
+    "without_answers",
 ]

@@ -38,6 +38,7 @@ class Grouping:
         "late",
         "lines",
         "lines_join",
+        "lost",
         "memories",
         "opened",
         "problems",
@@ -85,6 +86,8 @@ class Grouping:
         """Results that were changed since the model last spoke, in order."""
         self.settings: set[int] = set()
         """System messages that set something up, and are part of no round."""
+        self.lost: dict[int, list[str]] = {}
+        """By message, the calls that its provider's answers answer and nobody made."""
         self.waiting: dict[str, OpenCall] = {}
         """Calls of the provider's own that it has not answered, by id."""
         self._hosts: dict[str, int] = {}
@@ -312,6 +315,8 @@ class Grouping:
             if does is Does.ANSWER:
                 self.waiting.pop(name, None)
             home = self._hosts.get(name)
+            if home is None and does is Does.ANSWER and not tool:
+                self.lost.setdefault(index, []).append(name)
             if home is not None and (other := self.step_at(home)) != step:
                 self._tie(step, other)
 

@@ -8,7 +8,7 @@ one type for two things.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -120,6 +120,22 @@ def kind_of_call(call: ToolCall) -> str:
     ):
         return "server_tool"
     return kind
+
+
+def without_answers(message: Message, ids: Collection[str]) -> Message | None:
+    """*message* without the provider's answers to these calls; none where all goes."""
+    kept = tuple(
+        block
+        for block in message.content
+        if type(block) is not Opaque or not _answers_one_of(block.value, ids)
+    )
+    if len(kept) == len(message.content):
+        return message
+    return message.evolve(content=kept) if kept else None
+
+
+def _answers_one_of(value: Value, ids: Collection[str]) -> bool:
+    return any(link.does is Does.ANSWER and link.id in ids for link in _links_of(value))
 
 
 def is_final_word(message: Message) -> bool:

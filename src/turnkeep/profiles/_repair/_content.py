@@ -9,6 +9,7 @@ import attrs
 from turnkeep.model import Block, Message, Role, Text, Thinking, freeze
 from turnkeep.model._layout import Layout
 from turnkeep.policy import Policy
+from turnkeep.turns import Grouping, entry_of, without_answers
 
 Action: TypeAlias = Literal[
     "dropped", "moved", "closed", "emptied", "merged", "added", "kept"
@@ -126,6 +127,26 @@ def drop_lone_reasoning(numbered: Numbered, changes: list[Change]) -> Numbered:
         out.append((index, message))
         follower = message
     return out[::-1]
+
+
+def drop_lost_answers(numbered: Numbered, changes: list[Change]) -> Numbered:
+    """Without a provider's own answers to calls that are not there. Linear."""
+    grouping = Grouping(entry_of(message) for _, message in numbered)
+    if not grouping.lost or grouping.stateful:
+        return numbered
+    out: Numbered = []
+    for nth, (index, message) in enumerate(numbered):
+        ids = grouping.lost.get(nth)
+        left = message if ids is None else without_answers(message, ids)
+        if left is not message and ids is not None:
+            reason = f"the call {ids[0]!r} is not in the history"
+            if message.pinned:
+                left, reason = message, f"{reason}, but it is pinned"
+            action: Action = "kept" if message.pinned else "dropped"
+            changes.append(Change(action, index, message.id, reason, ids[0]))
+        if left is not None:
+            out.append((index, left))
+    return out
 
 
 def _is_stored_reasoning(message: Message) -> bool:

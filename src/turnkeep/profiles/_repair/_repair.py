@@ -26,7 +26,12 @@ from turnkeep.turns import (
 )
 
 from .._base import Profile
-from ._content import Change, drop_lone_reasoning, mend_contents
+from ._content import (
+    Change,
+    drop_lone_reasoning,
+    drop_lost_answers,
+    mend_contents,
+)
 from ._order import bridge_gaps, join_neighbours
 from ._pieces import Piece, explode, rejoin
 
@@ -91,6 +96,8 @@ def repair_messages(
     pieces = _drop(pieces, changes, stateful=stateful)
     pieces = _place(pieces, profile, close, changes)
     numbered = rejoin(messages, pieces)
+    if not stateful:
+        numbered = drop_lost_answers(numbered, changes)
     policy = profile.policy
     numbered = mend_contents(numbered, policy, changes)
     if policy.pairs_reasoning:
