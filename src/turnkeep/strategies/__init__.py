@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._referenced import LeastRecentlyReferenced
     from ._registry import by_name, names
     from ._relevance import Relevance
+    from ._shelf import TextStore
     from ._summarize import Summarize
     from ._superseded import Superseded
     from ._thinking import StripThinking
@@ -52,6 +53,7 @@ _PLACES = {
     "StripImages": "_images",
     "StripThinking": "_thinking",
     "Summarize": "_summarize",
+    "TextStore": "_shelf",
     "Superseded": "_superseded",
     "TruncateToolResults": "_truncate",
     "by_name": "_registry",
@@ -83,6 +85,7 @@ __all__ = [
     "StripThinking",
     "Summarize",
     "Superseded",
+    "TextStore",
     "Then",
     "TruncateToolResults",
     "TurnView",

@@ -115,7 +115,7 @@ class Offload(Shrinking, Stable):
 
     Args:
         store:
-            A folder, or a store of `turnkeep.stores`.
+            A folder, or a store: any of `turnkeep.stores`, or a `TextStore` of yours.
         min_tokens:
             Tokens above which a result is large. Answers of `call` are smaller.
         preview:
