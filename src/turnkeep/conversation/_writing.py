@@ -199,7 +199,7 @@ class Writing(Core):
             index = self._at(message_id)
             grouping = self._ledger.grouping
             step = grouping.step_of[index]
-            steps = grouping.ties.get(step, {step})
+            steps = grouping.together(step)
             gone = sorted(i for s in steps for i in grouping.members(s))
             return self._remove(gone)
 

@@ -109,10 +109,10 @@ class Draft:
         """Drop *steps* and what is tied to them; returns those that went."""
         if self.dropped is None:
             self.dropped = bytearray(self.history.grouping.steps)
-        code, ties = self.code(cause), self.history.grouping.ties
+        code, together = self.code(cause), self.history.grouping.together
         gone: list[int] = []
         for asked in steps:
-            for step in ties.get(asked, (asked,)):
+            for step in together(asked):
                 if not self.dropped[step]:
                     self.tokens -= self.step_tokens(step)
                     self.dropped[step] = code

@@ -159,7 +159,7 @@ def _weave(
     the run of results.
     """
     grouping = history.grouping
-    kinds, step_at, ties = grouping.kinds, grouping.step_at, grouping.ties
+    kinds, step_at, together = grouping.kinds, grouping.step_at, grouping.together
     waiting = sorted(leading, key=lambda item: item.after)
     order: list[int | Inserted] = []
     results: list[int | Inserted] = []
@@ -174,7 +174,7 @@ def _weave(
             if not follows:
                 order += results
                 results = []
-            answers = kinds[index] == USER and step_at(index) in ties.get(step, ())
+            answers = kinds[index] == USER and step_at(index) in together(step)
             if not follows and not answers:
                 order += words
                 words = []

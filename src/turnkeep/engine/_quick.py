@@ -85,10 +85,10 @@ def cut_of(memory: Memory | None, sums: Sums) -> Cut | None:
     if not memory.only_drops or not set(memory.causes) <= {"", Cause.AGE}:
         return None
     dropped = memory.dropped
-    ties, lead = sums.grouping.ties, sums.lead
+    together, lead = sums.grouping.together, sums.lead
     whole = bytearray(dropped)
     for step, first in lead.items():
-        gone = all(t < len(dropped) and dropped[t] for t in ties[step])
+        gone = all(t < len(dropped) and dropped[t] for t in together(step))
         if step < len(whole):
             whole[step] = gone and step == first
     stop = len(whole.rstrip(b"\0"))
@@ -151,7 +151,7 @@ def went_on(cut: Cut, sums: Sums, moves: Iterable[tuple[Moved, int]]) -> Cut:
     early = {*cut.kept}
     for what, lead in moves:
         if what is Moved.TIED:
-            group = sums.grouping.ties[lead]
+            group = sums.grouping.together(lead)
             if any(
                 step >= cut.step
                 or step in early
@@ -182,11 +182,11 @@ def still_true(
 
     Costs what moved.
     """
-    ties, dropped = ledger.grouping.ties, remains.left.dropped
+    together, dropped = ledger.grouping.together, remains.left.dropped
     stop = len(dropped)
     for what, lead in moves:
         if what is not Moved.FREE and any(
-            step < stop and dropped[step] for step in ties.get(lead, (lead,))
+            step < stop and dropped[step] for step in together(lead)
         ):
             return False
     return not any(lead < stop and dropped[lead] for lead in moment.leads)
@@ -256,11 +256,11 @@ def _is_counted(ledger: Ledger, sums: Sums, cut: int, kept: Iterable[int]) -> bo
     if ledger.last_uncounted >= start:
         return False
     before = sums.held_leads.irange(maximum=cut, inclusive=(True, False))
-    ties = grouping.ties
+    together = grouping.together
     return all(
         counts[index] >= 0 or index in ledger.forgotten
         for lead in chain(before, kept)
-        for step in ties.get(lead, (lead,))
+        for step in together(lead)
         for index in grouping.members(step)
     )
 
@@ -332,11 +332,11 @@ def _has_long(
     if max(counts[start:], default=0) > longest:
         return True
     before = sums.held_leads.irange(maximum=at, inclusive=(True, False))
-    ties = grouping.ties
+    together = grouping.together
     return any(
         counts[index] > longest
         for lead in chain(before, kept)
-        for step in ties.get(lead, (lead,))
+        for step in together(lead)
         for index in grouping.members(step)
     )
 
@@ -346,8 +346,8 @@ def early_steps(sums: Sums, cut: Cut) -> list[int]:
     held = sums.held_leads.irange(maximum=cut.step, inclusive=(True, False))
     if not sums.lead:
         return [*held, *cut.kept]
-    ties = sums.grouping.ties
-    return [step for lead in chain(held, cut.kept) for step in ties.get(lead, (lead,))]
+    together = sums.grouping.together
+    return [step for lead in chain(held, cut.kept) for step in together(lead)]
 
 
 def lost_steps(sums: Sums, cut: Cut) -> list[int]:

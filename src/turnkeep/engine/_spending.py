@@ -277,7 +277,7 @@ class Spending:
             free = [
                 s
                 for s in free
-                if not any(t in held or t in soft for t in grouping.ties.get(s, ()))
+                if not any(t in held or t in soft for t in grouping.together(s))
             ]
         if not free and not unit.is_turn:
             cause = held.get(unit.index, Cause.PINNED)
@@ -297,8 +297,8 @@ class Spending:
 
     def _frees_too_much(self, draft: Draft, edit: Drop, free: list[int]) -> bool:
         """Whether a large turn's *free* steps are more than has to go."""
-        ties = self.case.history.grouping.ties
-        going = {t for s in free for t in ties.get(s, (s,)) if draft.is_kept(t)}
+        together = self.case.history.grouping.together
+        going = {t for s in free for t in together(s) if draft.is_kept(t)}
         freed = sum(map(draft.step_tokens, going))
         return (
             draft.tokens - freed < self._goal(draft)

@@ -62,7 +62,7 @@ def bridge_behind(
     """
     if at >= len(grouping) or grouping.kinds[at] not in (USER, OURS):
         return None
-    if grouping.ties and grouping.step_at(at) in grouping.ties.get(step, ()):
+    if grouping.ties and grouping.step_at(at) in grouping.together(step):
         return None
     said = Message.assistant(BRIDGE_ANSWER, kind="bridge")
     return Inserted(at - 1, said, cost(said), Cause.PROFILE)

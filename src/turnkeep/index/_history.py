@@ -454,7 +454,8 @@ class History:
         kept, _ = kept_with(grouping, held, demands, leading)
         more: dict[int, str] = {}
         for step in sorted(kept.difference(held)):
-            causes = (held[other] for other in ties.get(step, ()) if other in held)
+            tied = grouping.together(step)
+            causes = (held[other] for other in tied if other in held)
             more[step] = next(causes, Cause.PROFILE)
         held.update(more)
 

@@ -42,7 +42,7 @@ def kept_with(
             continue
         found.add(step)
         if ties:
-            todo += ties.get(step, ())
+            todo += grouping.together(step)
         kind = kinds[first[step]]
         if kind not in UNSAID:
             if core:

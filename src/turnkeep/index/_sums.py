@@ -523,7 +523,7 @@ class Sums:
 
     def _tie(self, step: int) -> None:
         """Take several steps for one from now on, if they are not yet."""
-        group = self.grouping.ties[step]
+        group = self.grouping.together(step)
         before = {self.lead.get(member, member) for member in group}
         first = min(group)
         if before == {first} and step in self.lead:

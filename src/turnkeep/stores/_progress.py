@@ -229,14 +229,12 @@ class _Placer:
             self.home[theirs] = (seq, self.turn)
             newest = seq
         step, turn = self.home[theirs]
-        links = {self.home[other][0] for other in self._tied(theirs)} - {step}
+        tied = self.grouping.together(theirs)
+        links = {self.home[other][0] for other in tied} - {step}
         if step != newest:
             links.add(step)
         self.run_step = step if entry.kind == ASSISTANT else -1
         return Placed(seq, entry.kind, step, turn, tuple(sorted(links)))
-
-    def _tied(self, step: int) -> set[int]:
-        return self.grouping.ties.get(step, set())
 
     def _open(self) -> tuple[OpenPlace, ...]:
         made: list[OpenPlace] = []
