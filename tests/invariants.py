@@ -6,6 +6,7 @@ fault in `turnkeep.turns` cannot hide itself.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from turnkeep.model import INTERIM, PENDING, marker_of
@@ -112,9 +113,15 @@ def superseded(chat: list[Entry]) -> set[int]:
     return gone
 
 
-def question_of(chat: list[Entry]) -> int | None:
-    """The last user message."""
-    users = [at for at, entry in enumerate(chat) if entry["role"] == "user"]
+def questions_in(chat: list[Entry], ours: Collection[int] = ()) -> list[int]:
+    """What people said: user messages, save those at *ours*, which we wrote."""
+    users = (at for at, entry in enumerate(chat) if entry["role"] == "user")
+    return [at for at in users if at not in ours]
+
+
+def question_of(chat: list[Entry], ours: Collection[int] = ()) -> int | None:
+    """The last user message that somebody said."""
+    users = questions_in(chat, ours)
     return users[-1] if users else None
 
 
@@ -123,8 +130,13 @@ def _speaks(entry: Entry) -> bool:
     return bool(entry["role"] == "assistant")
 
 
-def must_stay(chat: list[Entry], pins: set[int] = frozenset()) -> set[int]:  # type: ignore[assignment]
-    """Messages that no budget may drop: P2, P3 and P6, all calls awaited."""
+def must_stay(
+    chat: list[Entry], pins: Collection[int] = (), ours: Collection[int] = ()
+) -> set[int]:
+    """Messages that no budget may drop: P2, P3 and P6, all calls awaited.
+
+    Texts of ours (summaries, digests), at *ours*, are no questions and hold nothing.
+    """
     _, still_open = pair(chat)
     steps = steps_of(chat)
     step_of = {at: step for step in steps for at in step}
@@ -132,9 +144,8 @@ def must_stay(chat: list[Entry], pins: set[int] = frozenset()) -> set[int]:  # t
     for at, entry in enumerate(chat):
         if entry["role"] in ("system", "developer"):
             kept.add(at)
-    question = question_of(chat)
-    if question is not None:
-        kept.add(question)
+    users = questions_in(chat, ours)
+    kept.update(users[-1:])
     if chat:
         kept.update(step_of[len(chat) - 1])
     spoke = max((at for at in range(len(chat)) if _speaks(chat[at])), default=-1)
@@ -143,10 +154,8 @@ def must_stay(chat: list[Entry], pins: set[int] = frozenset()) -> set[int]:  # t
             kept.update(step_of[at])
     for at, _ in still_open:
         kept.update(step_of[at])
-        asked = [u for u in range(at) if chat[u]["role"] == "user"]
-        kept.update(asked[-1:])
+        kept.update([user for user in users if user < at][-1:])
     for pin in pins:
         kept.update(step_of[pin])
-        users = [u for u in range(step_of[pin][0] + 1) if chat[u]["role"] == "user"]
-        kept.update(users[-1:])
+        kept.update([user for user in users if user <= step_of[pin][0]][-1:])
     return kept - superseded(chat)

@@ -85,21 +85,23 @@ def test_openai_windows_keep_what_must_stay() -> None:
         at = {id(entry): nth for nth, entry in enumerate(chat)}
         held = must_stay(chat) if len(chat) < 300 else set()
         for percent in (25, 60):
+            tokens = max(total * percent // 100, 1)
             try:
-                window = fit(
-                    chat,
-                    max(total * percent // 100, 1),
-                    format="openai",
-                    on_overflow="raise",
-                )
-            except BudgetExceededError:
+                decided = plan(chat, tokens, format="openai")
+            except BudgetExceededError as error:
+                assert error.smallest > tokens
                 continue
+            window = decided.apply(chat)
             assert_valid(window)
+            assert fit(chat, tokens, format="openai") == window
             places = [at[id(entry)] for entry in window if id(entry) in at]
             assert places == sorted(places)
-            assert held - superseded(chat) <= set(places)
+            # What is not the caller's own stands for it: a result cut for its size.
+            cut = {d.index for d in decided.decisions if d.action == "edit"}
+            assert all(chat[index]["role"] == "tool" for index in cut)
+            assert held - superseded(chat) <= {*places, *cut}
             solved += 1
-    assert solved > 390
+    assert solved > 400, solved
 
 
 @pytest.mark.corpus

@@ -6,7 +6,7 @@ fit, stand-ins included), the window is valid, holds all of those, and fits.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -126,6 +126,8 @@ HISTORIES = [
     late_result,
 ]
 
+Overflow = Literal["shorten", "raise"]
+
 COUNTER = TiktokenCounter("o200k_base")
 
 
@@ -151,27 +153,30 @@ def tokens_of(window: list[Entry]) -> int:
     return total
 
 
-def solve(chat: list[Entry], tokens: int) -> list[Entry]:
-    """By the one-shot function, nothing shortened."""
+def solve(chat: list[Entry], tokens: int, on_overflow: Overflow) -> list[Entry]:
+    """By the one-shot function."""
     fitted: list[Entry] = fit(
-        chat, tokens, model="gpt-4o", format="openai", on_overflow="raise"
+        chat, tokens, model="gpt-4o", format="openai", on_overflow=on_overflow
     )
     return fitted
 
 
+@pytest.mark.parametrize("on_overflow", ["shorten", "raise"])
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda h: h.__name__)
 @pytest.mark.parametrize("percent", range(10, 101, 5))
-def test_solves_all_that_can_be_solved(history: Any, percent: int) -> None:
+def test_solves_all_that_can_be_solved(
+    history: Any, percent: int, on_overflow: Overflow
+) -> None:
     """And names the smallest budget for the rest, which is exact."""
     chat = numbered(history())
     tokens = tokens_of(chat) * percent // 100
     held = {chat[i]["id"] for i in must_stay(chat)}
     try:
-        window = solve(chat, tokens)
+        window = solve(chat, tokens, on_overflow)
     except BudgetExceededError as error:
-        smallest = solve(chat, error.smallest)
+        smallest = solve(chat, error.smallest, on_overflow)
         with pytest.raises(BudgetExceededError):
-            solve(chat, error.smallest - 1)
+            solve(chat, error.smallest - 1, on_overflow)
         # Nothing smaller could have been sent: only what must stay is left.
         assert {e["id"] for e in smallest if "id" in e} == held
         window, tokens = smallest, error.smallest

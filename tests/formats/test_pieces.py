@@ -31,6 +31,9 @@ FORMATS = [
     "openai-responses",
     *RECORDS,
 ]
+WHOLE = ["orion"]
+"""Messages without ids get the next free ones, so their requests are written whole."""
+
 WIRE = ["openai", "openai-responses", "anthropic", "gemini", "bedrock"]
 TOOLS = [{"name": "f", "parameters": {"type": "object", "required": ["a"]}}]
 MENUS = [EVERYTHING, PLAIN]
@@ -101,7 +104,7 @@ def test_pieces_always_say_what_the_whole_says(
 
     total, written = check(name, messages, seed)
 
-    if menu is PLAIN and name != "orion":
+    if menu is PLAIN and name not in WHOLE:
         assert written >= total - len(messages)
 
 
@@ -122,7 +125,7 @@ def test_recorded_histories_are_written_the_same_in_pieces(
         counts = check(name, messages, nth, least)
         total, written = total + counts[0], written + counts[1]
     assert total > 20
-    assert written
+    assert written > (0 if name in WHOLE else total // 2)
 
 
 def agent(steps: int) -> list[Message]:

@@ -222,7 +222,7 @@ class Shortening:
             limit -= over
             made = None
         if made is None:
-            least = saying(result, shortest(text))
+            least = saying(result, shortest(text, measure))
             made = with_result(message, one.position, least)
         freed = draft.would_free(one.message, made)
         if freed <= 0:
