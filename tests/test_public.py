@@ -76,6 +76,7 @@ PUBLIC = (
     "formats",
     "model",
     "plans",
+    "proxy",
     "stores",
     "strategies",
     "tokens",

@@ -13,6 +13,7 @@ from .count import count
 from .diff import diff
 from .fit import fit
 from .pending import pending
+from .proxy import app as proxy
 from .repair import repair
 from .replay import replay
 from .report import report
@@ -68,3 +69,4 @@ app.command()(sessions)
 app.command()(pending)
 app.command()(resolve)
 app.add_typer(store)
+app.add_typer(proxy)

@@ -104,7 +104,7 @@ def _with_settings(
     settings: dict[str, Any] = {}
     budget = rest.get("budget")
     if budget is not None:
-        settings["budget"] = _budget(structure(thaw(budget), SavedBudget, "$.budget"))
+        settings["budget"] = budget_of(structure(thaw(budget), SavedBudget, "$.budget"))
     for name in ("format", "model", "stand_in_text", "token_counter", *USUAL):
         if name in rest:
             settings[name] = _text(rest[name], f"$.{name}")
@@ -155,7 +155,12 @@ def _load_calls(chat: Core, calls: Sequence[CallRecord]) -> None:
     chat._desk.settle()
 
 
-def _budget(saved: SavedBudget) -> Budget:
+def budget_of(saved: SavedBudget) -> Budget:
+    """The budget that was saved.
+
+    Raises:
+        FormatError: It is none that can be.
+    """
     try:
         prices = None
         if saved.read is not None and saved.write is not None:

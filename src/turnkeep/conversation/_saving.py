@@ -151,7 +151,7 @@ def settings_of(chat: Core) -> dict[str, Any]:
     fitter = chat._fitter
     fields: dict[str, Any] = dict(chat._unknown)
     if chat.budget is not None:
-        fields["budget"] = unstructure(_saved_budget(chat.budget))
+        fields["budget"] = unstructure(saved_budget(chat.budget))
     if fitter.memory is not None:
         fields["cut"] = unstructure(_saved_cut(chat, fitter.memory, fitter.available))
     learned = fitter.learner.to_saved()
@@ -181,7 +181,8 @@ def settings_of(chat: Core) -> dict[str, Any]:
     return fields
 
 
-def _saved_budget(budget: Budget) -> SavedBudget:
+def saved_budget(budget: Budget) -> SavedBudget:
+    """*budget* as it is saved."""
     prices = budget.prices
     return SavedBudget(
         budget.max_tokens,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -225,9 +225,15 @@ class Window:
                 "fit(), or encode() for a request"
             )
             raise ValueError(msg)
-        return self._sight.apply(
-            self.messages, messages, self.format, self._source.demands
-        )
+        demands = self._source.demands
+        made = self._sight.apply(self.messages, messages, self.format, demands)
+        if self._marking is None:
+            return made
+        if isinstance(made, Mapping):
+            return self._marking.applied(made, self.format, self.messages, demands)
+        listed = {"messages": made}
+        marked = self._marking.applied(listed, self.format, self.messages, demands)
+        return marked["messages"]
 
     def __reduce__(self) -> tuple[Callable[..., Window], tuple[Any, ...]]:
         """What it says, worked out: it crosses processes without its conversation."""
