@@ -28,8 +28,9 @@ class Digest(Composable):
     window is left out. In a message of its own (kind `"digest"`), in front of the first
     turn that lost something; an earlier digest is merged into it.
 
-    Evidence: with 5 % of the window it kept 93.9 % of a coding session's steps whole
-    where 92.2 % were without it.
+    Evidence: with it `KeepRecent(0.3, Relevance() & LeastRecentlyReferenced())` had all
+    that 90.8 % of a coding session's calls used, 86.3 % without (32,000 tokens, cut to
+    0.6; `benchmarks/bench_recall.py`).
 
     Costs the names that the history holds (found once a message), times at most 8
     counts of the digest.

@@ -18,8 +18,7 @@ class StripThinking(Shrinking, Stable):
     The current turn keeps its reasoning, because providers check that it is there and
     unchanged. A message that is nothing but reasoning is left for others to drop.
 
-    Evidence: 2 % saved on long coding sessions. This is a matter of what a provider
-    accepts rather than a way to save.
+    A matter of what a provider accepts rather than a way to save.
 
     Costs one look at each message.
 

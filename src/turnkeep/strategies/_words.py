@@ -6,9 +6,11 @@ from functools import lru_cache
 
 from turnkeep.model import Json, Message, Text, ToolCall, ToolResult
 
+from ._dates import dates_in, month_named, terms_of_date
 from ._referents import ByObject
 
 _WORD = re.compile(r"[^\W_]+")
+_ORDINAL = re.compile(r"(\d{1,2})(?:[snrt][tdh])")
 _JOINED = re.compile(r"[a-z0-9]+|[A-Z]+(?![a-z])|[A-Z][a-z0-9]*")
 
 STOP = frozenset(
@@ -25,11 +27,6 @@ STOP = frozenset(
 )
 """English function words and courtesies. Other languages lose nothing by it: BM25
 already gives little weight to what stands everywhere."""
-
-_MONTHS = (
-    *("jan", "feb", "mar", "apr", "may", "jun"),
-    *("jul", "aug", "sep", "oct", "nov", "dec"),
-)
 
 
 def stem(word: str) -> str:
@@ -59,13 +56,15 @@ def stem(word: str) -> str:
 def terms_in(text: str) -> Iterator[str]:
     """The index terms of a text: words, lower case, stemmed, without stop words.
 
-    Identifiers are indexed by their parts as well. Linear in the length.
+    Identifiers are indexed by their parts as well, months by their full names, dates
+    by what they say however they are written. Linear in the length.
 
-    >>> list(terms_in("Please cancel the flights of user_id mia_li"))
-    ['cancel', 'flight', 'user', 'id', 'mia', 'li']
+    >>> list(terms_in("Please cancel the flights of user_id mia_li in Sept"))
+    ['cancel', 'flight', 'user', 'id', 'mia', 'li', 'september']
     """
     for word in _WORD.findall(text):
         yield from _terms_of_word(word)
+    yield from dates_in(text)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -74,6 +73,11 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     lower = word.lower()
     if lower in STOP:
         return ()
+    month = month_named(lower)
+    if month is not None:
+        return (month,)
+    if (day := _ORDINAL.fullmatch(lower)) is not None:
+        return (day[1],)
     terms = [stem(lower)]
     if lower != word and not word.isupper() and not word.istitle():
         terms += (
@@ -97,10 +101,13 @@ def _all(message: Message) -> Iterator[str]:
     name = message.extra.get("name")
     if isinstance(name, str):
         yield from terms_in(name)
-    if message.timestamp is not None:
-        at = message.timestamp
-        yield _MONTHS[at.month - 1]
-        yield from (at.date().isoformat(), str(at.year), str(at.day))
+    if (at := message.timestamp) is not None:
+        yield from terms_of_date(at.month, at.day, at.year)
+    yield from terms_said(message)
+
+
+def terms_said(message: Message) -> Iterator[str]:
+    """The index terms of what a message says, calls and results included."""
     for block in message.content:
         match block:
             case Text():
