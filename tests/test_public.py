@@ -74,6 +74,7 @@ def test_the_library_never_loads_the_command_line() -> None:
 PUBLIC = (
     "errors",
     "formats",
+    "integrations",
     "model",
     "plans",
     "proxy",

@@ -122,6 +122,12 @@ class Following(Writing):
                 self.tools = listed.tools if tools is None else tools
             return done
 
+    def _ids_at(self, place: int) -> tuple[str, ...]:
+        """The messages of an entry of the list that was followed last."""
+        with self._lock:
+            host = self._known_host()
+            return host.ids[place + host.head]
+
     # -- what came ---------------------------------------------------------------------
 
     def _listed(self, messages: Any, system: Any, host: HostList) -> _Listed:

@@ -1,0 +1,258 @@
+"""A host's list of messages, followed request by request.
+
+The host owns the list; a conversation of ours is made to say what it says, and gives
+the window of this one request in the host's own objects. Only what is new since the
+last request is read, counted and appended: cut, learning and summaries stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import attrs
+
+from turnkeep.conversation import Conversation, Window
+from turnkeep.errors import TurnkeepError
+
+from ._options import Options
+
+_TRUSTED_BEFORE: Final = 64
+"""Entries from the end within which a host's own object is read again, because hosts
+change what they have just made; before them the same object says the same."""
+
+_IDS: Final = ("first", "last", "id", "after")
+"""Fields of a saved cut that name messages."""
+
+
+@attrs.frozen
+class Request:
+    """What a host is about to send."""
+
+    messages: Sequence[Any]
+    """Its whole list, in its own objects."""
+
+    read: Callable[[Any], Any]
+    """From one of them to an entry of the format."""
+
+    make: Callable[[Any], Any]
+    """From a new or edited entry of the format to an object of the host's."""
+
+    format: str
+    model: str | None = None
+    system: str | None = None
+    """System text that stands outside of the list; counted, not given back."""
+
+    tools: Any = None
+    """Tool definitions in the format's shape; counted."""
+
+    is_pinned: Callable[[Any], bool] | None = None
+    """The host's own place for a pin."""
+
+
+@attrs.frozen
+class View:
+    """What this one request may hold, and what is to be learned from its answer."""
+
+    messages: list[Any]
+    window: Window
+    _chat: Conversation
+
+    def observe(self, usage: Any) -> None:
+        """Learn from the provider's figures; nothing where it tells none."""
+        with suppress(TurnkeepError):
+            self._chat.observe(usage, window=self.window)
+
+    def overflowed(self, error: object) -> bool:
+        """Whether *error* says that the request was too long, which is learned."""
+        return self._chat.observe_overflow(error, window=self.window)
+
+
+class Follower:
+    """One conversation of a host.
+
+    Args:
+        options:
+            What requests are fitted by.
+        state:
+            What `state` of an earlier follower of the same conversation said, in
+            whichever process; used where the list still begins as it did then.
+    """
+
+    def __init__(self, options: Options, state: Any = None) -> None:
+        """Nothing is followed yet."""
+        self._options = options
+        self._state = state
+        self._known: list[tuple[Any, Any]] = []
+        self._lock = threading.RLock()
+        self.chat: Conversation = Conversation()
+
+    def view(self, request: Request) -> View:
+        """The window for a request. Costs what is new, and a look at the list."""
+        with self._lock:
+            entries = self._follow(request)
+            window = self.chat.fit()
+            return View(_given(request, entries, window), window, self.chat)
+
+    async def aview(self, request: Request) -> View:
+        """The same without blocking the event loop while a summariser runs."""
+        with self._lock:
+            entries = self._follow(request)
+        window = await self.chat.afit()
+        return View(_given(request, entries, window), window, self.chat)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The cut and what was learned, as small JSON for the host to keep."""
+        with self._lock:
+            document = self.chat.to_json()
+            places = {m["id"]: nth for nth, m in enumerate(document["messages"])}
+            said = [entry for _, entry in self._known]
+            made: dict[str, Any] = {"entries": len(said), "print": key_of(said)}
+            if "cut" in document:
+                made["cut"] = _renamed(document["cut"], places)
+            if "learned" in document:
+                made["learned"] = document["learned"]
+            return made
+
+    def _follow(self, request: Request) -> list[Any]:
+        """Make the conversation say what the host's list says; its entries."""
+        entries = self._read(request)
+        model = self._options.model or request.model
+        if self.chat.format != request.format or not self._known:
+            options = self._options.conversation(model)
+            self.chat = Conversation(format=request.format, **options)
+        elif self.chat.model != model:
+            self.chat.model = model
+        self._sync(request, entries)
+        if self._state is not None:
+            self._resume(request, entries)
+        self._known = list(zip(request.messages, entries, strict=True))
+        return entries
+
+    def _sync(self, request: Request, entries: list[Any]) -> None:
+        self.chat.sync(entries, tools=request.tools, system=request.system)
+        self._pin(request)
+
+    def _read(self, request: Request) -> list[Any]:
+        """The entries; the host's same object, unless new, is read as it was."""
+        trusted = min(len(self._known), len(request.messages)) - _TRUSTED_BEFORE
+        return [
+            self._known[nth][1]
+            if nth < trusted and self._known[nth][0] is own
+            else request.read(own)
+            for nth, own in enumerate(request.messages)
+        ]
+
+    def _pin(self, request: Request) -> None:
+        """Pin what the host, or its user, says is pinned."""
+        asked = [p for p in (request.is_pinned, self._options.pinned) if p is not None]
+        if not asked:
+            return
+        for nth, own in enumerate(request.messages):
+            if any(pinned(own) for pinned in asked):
+                message = self.chat._ids_at(nth)[-1]  # noqa: SLF001 - ours
+                if not self.chat[message].pinned:
+                    self.chat.pin(message)
+
+    def _resume(self, request: Request, entries: list[Any]) -> None:
+        """Go on with the cut of another process, where the list is the one it knew."""
+        state, self._state = self._state, None
+        # A state that was damaged on its way costs a new cut, not the request.
+        with suppress(TurnkeepError, LookupError, TypeError):
+            length = state["entries"]
+            if key_of(entries[:length]) != state["print"]:
+                return
+            document = self.chat.to_json()
+            if "learned" in state:
+                document["learned"] = state["learned"]
+            if "cut" in state:
+                ids = [message["id"] for message in document["messages"]]
+                document["cut"] = _renamed(state["cut"], dict(enumerate(ids)))
+            options = self._options.conversation(self.chat.model)
+            self.chat = Conversation.from_json(document, **options)
+            self._sync(request, entries)
+
+
+def _given(request: Request, entries: list[Any], window: Window) -> list[Any]:
+    """The window in the host's own objects, new ones only where it is new."""
+    own = {id(e): o for e, o in zip(entries, request.messages, strict=True)}
+    return [
+        own[id(entry)] if id(entry) in own else request.make(entry)
+        for entry in window.apply(entries)
+    ]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+
+
+def _renamed(value: Any, names: Mapping[Any, Any]) -> Any:
+    """A saved cut whose messages have other names."""
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {}
+    for key, inner in value.items():
+        if key == "content":
+            made[key] = inner
+        elif key in _IDS:
+            made[key] = None if inner is None else names[inner]
+        else:
+            made[key] = _renamed(inner, names)
+    return made
+
+
+class Followers:
+    """Many conversations by key; the least recently used goes.
+
+    Args:
+        options:
+            What requests are fitted by.
+        states:
+            Where each conversation's state is kept between processes: any mutable
+            mapping, such as `shelve.open(...)`; in memory alone unless given.
+        limit:
+            How many are kept in memory.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        states: MutableMapping[str, Any] | None = None,
+        limit: int = 1_000,
+    ) -> None:
+        """None are followed yet."""
+        self._options = options
+        self._states = states
+        self._limit = limit
+        self._followers: OrderedDict[str, Follower] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Follower:
+        """The conversation of a key; a new one where there is none."""
+        with self._lock:
+            follower = self._followers.pop(key, None)
+            if follower is None:
+                state = self._states.get(key) if self._states is not None else None
+                follower = Follower(self._options, state)
+            self._followers[key] = follower
+            while len(self._followers) > self._limit:
+                self._followers.popitem(last=False)
+            return follower
+
+    def save(self, key: str, follower: Follower) -> None:
+        """Keep a conversation's state, where there is a place for it."""
+        if self._states is not None:
+            self._states[key] = follower.state
+
+
+def key_of(*parts: Any) -> str:
+    """A key for a conversation that its host gives none: by how it begins."""
+    return hashlib.sha256(_text(parts).encode(errors="replace")).hexdigest()[:32]
