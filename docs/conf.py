@@ -33,7 +33,13 @@ nitpicky = True
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 # Integrations import their hosts, which the documentation does not need.
-autodoc_mock_imports = ["agents", "litellm"]
+autodoc_mock_imports = [
+    "agents",
+    "langchain",
+    "langchain_core",
+    "langgraph",
+    "litellm",
+]
 # No inventory can be fetched where CI runs, so names of other projects stay unlinked.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|datetime|pathlib|typing|os|re|types)\..*"),

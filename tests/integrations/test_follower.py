@@ -103,7 +103,8 @@ def test_a_broken_state_costs_a_cut_and_no_more() -> None:
     notes = long_chat(30)
     wanted = Follower(OPTIONS).view(request(notes)).messages
 
-    for state in ({}, {"entries": 3}, {"entries": "x"}, [], "state", 3):
+    broken: list[Any] = [{}, {"entries": 3}, {"entries": "x"}, [], "state", 3]
+    for state in broken:
         assert Follower(OPTIONS, state).view(request(notes)).messages == wanted
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 
+from turnkeep.api import fit
 from turnkeep.conversation import Conversation, Window
 from turnkeep.errors import TurnkeepError
 
@@ -181,11 +182,12 @@ class Follower:
 
 def _given(request: Request, entries: list[Any], window: Window) -> list[Any]:
     """The window in the host's own objects, new ones only where it is new."""
+    return _own(request, entries, window.apply(entries))
+
+
+def _own(request: Request, entries: list[Any], given: Any) -> list[Any]:
     own = {id(e): o for e, o in zip(entries, request.messages, strict=True)}
-    return [
-        own[id(entry)] if id(entry) in own else request.make(entry)
-        for entry in window.apply(entries)
-    ]
+    return [own[id(e)] if id(e) in own else request.make(e) for e in given]
 
 
 def _text(value: Any) -> str:
@@ -193,15 +195,15 @@ def _text(value: Any) -> str:
 
 
 def _renamed(value: Any, names: Mapping[Any, Any]) -> Any:
-    """A saved cut whose messages have other names."""
-    if isinstance(value, list):
+    """A saved cut whose messages have other names; plain lists and dicts."""
+    if isinstance(value, list | tuple):
         return [_renamed(item, names) for item in value]
-    if not isinstance(value, dict):
+    if not isinstance(value, Mapping):
         return value
     made = {}
     for key, inner in value.items():
         if key == "content":
-            made[key] = inner
+            made[key] = json.loads(json.dumps(inner))
         elif key in _IDS:
             made[key] = None if inner is None else names[inner]
         else:
@@ -235,12 +237,13 @@ class Followers:
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str) -> Follower:
-        """The conversation of a key; a new one where there is none."""
+    def get(self, key: str, state: Any = None) -> Follower:
+        """The conversation of a key; one that goes on from *state* if there is none."""
         with self._lock:
             follower = self._followers.pop(key, None)
             if follower is None:
-                state = self._states.get(key) if self._states is not None else None
+                if state is None and self._states is not None:
+                    state = self._states.get(key)
                 follower = Follower(self._options, state)
             self._followers[key] = follower
             while len(self._followers) > self._limit:
@@ -251,6 +254,50 @@ class Followers:
         """Keep a conversation's state, where there is a place for it."""
         if self._states is not None:
             self._states[key] = follower.state
+
+
+def fitted(request: Request, options: Options) -> list[Any]:
+    """What fits of a list that nobody follows; costs a look at the whole of it.
+
+    With a target below 1 the cut depends on the list alone, so that lists which only
+    grow begin with the same messages.
+    """
+    entries = [request.read(own) for own in request.messages]
+    asked = [p for p in (request.is_pinned, options.pinned) if p is not None]
+    pinned = [
+        nth
+        for nth, own in enumerate(request.messages)
+        if any(pinned(own) for pinned in asked)
+    ]
+    given = fit(
+        entries,
+        budget=options.budget,
+        model=options.model or request.model,
+        format=request.format,
+        strategy=options.strategy,
+        tools=request.tools,
+        system=request.system,
+        pinned=pinned,
+    )
+    return _own(request, entries, given)
+
+
+def usage_of(read: int, written: int, cached: int = 0) -> dict[str, Any]:
+    """What a host tells of an answer, for `View.observe`.
+
+    Args:
+        read:
+            All input tokens, those from the provider's cache among them.
+        written:
+            Output tokens.
+        cached:
+            Input tokens that came from the cache.
+    """
+    return {
+        "input_tokens": read,
+        "input_tokens_details": {"cached_tokens": cached},
+        "output_tokens": written,
+    }
 
 
 def key_of(*parts: Any) -> str:

@@ -20,7 +20,7 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Followers, Request, View, key_of
+from ._follower import Followers, Request, View, key_of, usage_of
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepInputFilter"]
@@ -43,13 +43,7 @@ class _Hooks(RunHooks[Any]):  # type: ignore[misc]
         if view is not None and usage.input_tokens:
             details = getattr(usage, "input_tokens_details", None)
             cached = getattr(details, "cached_tokens", 0) or 0
-            view.observe(
-                {
-                    "input_tokens": usage.input_tokens,
-                    "input_tokens_details": {"cached_tokens": cached},
-                    "output_tokens": usage.output_tokens,
-                }
-            )
+            view.observe(usage_of(usage.input_tokens, usage.output_tokens, cached))
 
 
 class TurnkeepInputFilter:
