@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from turnkeep.budgets import Budget, Prices
     from turnkeep.conversation import (
+        AsyncConversation,
         CallState,
         Conversation,
         Conversations,
@@ -124,6 +125,7 @@ _PLACES = {
     ),
     "turnkeep.budgets": ("Budget", "Prices"),
     "turnkeep.conversation": (
+        "AsyncConversation",
         "CallState",
         "Conversation",
         "Conversations",
@@ -212,6 +214,7 @@ __all__ = [
     "AmbiguousCallError",
     "AmbiguousFormatError",
     "ApproximateCounter",
+    "AsyncConversation",
     "Budget",
     "BudgetExceededError",
     "CallState",

@@ -3,6 +3,7 @@
 Not public under this name: import them from `turnkeep`.
 """
 
+from ._async import AsyncConversation
 from ._calls import CallState, PendingCall
 from ._conversation import Conversation
 from ._following import Synced
@@ -12,6 +13,7 @@ from ._stream import ResponseStream
 from ._window import Window
 
 __all__ = [
+    "AsyncConversation",
     "CallState",
     "Conversation",
     "Conversations",

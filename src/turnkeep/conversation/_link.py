@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from ._core import Core
 
 
-class _RestNeededError(Exception):
-    """A change cannot be made without the part of the history that is not here."""
+class RestNeededError(LookupError):
+    """This needs what is only in the store, at a moment when that cannot be read."""
+
+    def __str__(self) -> str:
+        """Say what to do."""
+        return "this needs what is only in the store: await read_rest() first"
 
 
 class Link:
@@ -35,7 +39,7 @@ class Link:
         self.tail = None if snapshot.whole else tail
         """Tokens of the newest part that is here; `None` where everything is."""
         self._settings: dict[str, Any] = dict(snapshot.state)
-        self._is_writing = False  # inside a write of the store
+        self._is_writing = False  # inside a write: the store is not read then
         self._unsure = False  # whether the store may know more than memory
         self._broken = False  # whether a change of memory was begun and not finished
 
@@ -72,11 +76,15 @@ class Link:
     ) -> tuple[Change, int]:
         """Write a change, or what *make* makes of the news; and the version it is."""
         try:
+            self._is_writing = True
             return change, self.store.write(self.id, change, expected=self.version)
         except ConflictError:
+            self._is_writing = False
             if not rebase:
                 self._refresh(chat)
                 raise
+        finally:
+            self._is_writing = False
 
         def remake(news: Delta) -> Change:
             nonlocal change
@@ -113,7 +121,7 @@ class Link:
             self._is_writing = True
             try:
                 return self.store.update(self.id, remake, since=self.version).version
-            except _RestNeededError:
+            except RestNeededError:
                 pass  # nothing was written; a store is not read inside its own write
             finally:
                 self._is_writing = False
@@ -151,7 +159,7 @@ class Link:
         if self.tail is None:
             return
         if self._is_writing:
-            raise _RestNeededError
+            raise RestNeededError
         snapshot = self.store.read(self.id)
         gone = tuple(chat._ledger.index)
         change = Change(snapshot.rows, remove=gone, calls=snapshot.calls)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from functools import partial
 from inspect import iscoroutine
 from typing import Any, TypeVar, overload
 
@@ -75,10 +76,17 @@ class Responding(Windows):
             DuplicateIdError: It is here already.
             ConflictError: Another process wrote first, as for `append`.
         """
+        found = self._answer_or_stream(response, window)
+        return found if isinstance(found, ResponseStream) else found()
+
+    def _answer_or_stream(
+        self, response: Any, window: Window | None
+    ) -> Callable[[], tuple[Message, ...]] | ResponseStream[Any]:
+        """What appends a whole answer; or a stream, that does so at its end."""
         with self._lock:
             plan = self._fitter.last if window is None else window.plan
         if is_whole(response):
-            return self._take_answer(response, plan)
+            return partial(self._take_answer, response, plan)
         if iscoroutine(response):
             response.close()
             msg = "an answer is to be awaited first: add_response(await ...)"

@@ -6,6 +6,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Awaitable,
     Callable,
     Generator,
     Iterable,
@@ -24,6 +25,9 @@ T = TypeVar("T")
 Take = Callable[[list[Any]], tuple[Message, ...]]
 """Appends the answer that came in these chunks."""
 
+AsyncTake = Callable[[list[Any]], Awaitable[tuple[Message, ...]]]
+"""The same, awaited."""
+
 
 @attrs.define
 class _Collected:
@@ -34,6 +38,7 @@ class _Collected:
     """
 
     take: Take
+    atake: AsyncTake | None = None
     chunks: list[Any] = attrs.field(factory=list)
     messages: tuple[Message, ...] = ()
 
@@ -41,6 +46,14 @@ class _Collected:
         """Everything has come."""
         chunks, self.chunks = self.chunks, []
         self.messages = self.take(chunks)
+
+    async def afinish(self) -> None:
+        """The same in a coroutine."""
+        if self.atake is None:
+            self.finish()
+            return
+        chunks, self.chunks = self.chunks, []
+        self.messages = await self.atake(chunks)
 
 
 class ResponseStream(Iterator[T], AsyncIterator[T], Generic[T]):
@@ -63,6 +76,23 @@ class ResponseStream(Iterator[T], AsyncIterator[T], Generic[T]):
         self._passing_async: AsyncGenerator[T, None] | None = None
         self._closed = False
 
+    def _await_with(self, run: Callable[[Take, list[Any]], Any]) -> Self:
+        """Let *run* make a coroutine of what takes the answer: then only `async for`.
+
+        Raises:
+            TypeError: The provider's stream is not asynchronous.
+        """
+        if not isinstance(self._source, AsyncIterable):
+            msg = (
+                f"{_kind(self._source)} is not asynchronous: ask for it with the "
+                "provider's asynchronous client"
+            )
+            raise TypeError(msg)
+        collected = self._collected
+        take = collected.take
+        collected.atake = lambda chunks: run(take, chunks)
+        return self
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """What has been appended; nothing before the end."""
@@ -77,7 +107,8 @@ class ResponseStream(Iterator[T], AsyncIterator[T], Generic[T]):
         if self._closed:
             raise StopIteration
         if self._passing is None:
-            if not isinstance(self._source, Iterable):
+            is_async = self._collected.atake is not None
+            if is_async or not isinstance(self._source, Iterable):
                 msg = f"{_kind(self._source)} is asynchronous: use 'async for'"
                 raise TypeError(msg)
             self._passing = _passed(self._source, self._collected)
@@ -168,7 +199,7 @@ async def _apassed(
         async for chunk in chunks:
             collected.chunks.append(chunk)
             yield chunk
-        collected.finish()
+        await collected.afinish()
     finally:
         await _aclose(chunks)
         if source is not chunks:

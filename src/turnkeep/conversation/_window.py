@@ -145,6 +145,11 @@ class Window:
             _keep_messages(self, self._make_messages())
         return self._messages  # type: ignore[return-value]
 
+    @property
+    def is_owing(self) -> bool:
+        """Whether `hand_over` may have something to write."""
+        return self._before is not None
+
     def hand_over(self) -> None:
         """Write what `Offload` left out to its store, if that is still to be done.
 

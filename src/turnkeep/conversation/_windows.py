@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from typing import Any, Final
 
@@ -175,10 +176,14 @@ class Windows(Writing):
     def _announce(self, window: Window) -> None:
         """Tell the store, the log and the host of a prune."""
         if window.pruned:
-            self.flush()
+            self._keep_cut()
             log_prune(window.plan)
             if self.on_prune is not None:
                 self.on_prune(window.plan)
+
+    def _keep_cut(self) -> None:
+        """Let the store know of a cut."""
+        self.flush()
 
     async def afit(self, budget: Budget | int | None = None, **options: Any) -> Window:
         """The same as `fit`, without blocking the event loop.
@@ -187,22 +192,30 @@ class Windows(Writing):
         is not locked meanwhile: it may be appended to. What it says is used if the
         messages that it covers are still those that must go.
         """
+        return await self._afit(asyncio.to_thread, budget, options)
+
+    async def _afit(
+        self,
+        run: Callable[..., Awaitable[Window | None]],
+        budget: Budget | int | None,
+        options: dict[str, Any],
+    ) -> Window:
+        """`afit`, whose planning is run by *run*."""
         rehearsal = Rehearsal()
-        # Copied into the thread by to_thread.
+        # Copied into the thread that it is run in.
         token = REHEARSAL.set(rehearsal)
         window: Window | None = None
         try:
             while window is None:
-                window = await asyncio.to_thread(
-                    self._rehearse, rehearsal, budget, options
-                )
+                window = await run(self._rehearse, rehearsal, budget, options)
                 if window is None:
                     await rehearsal.ask()
         finally:
             REHEARSAL.reset(token)
         self._announce(window)
         self._begin_work(asyncio.get_running_loop())
-        await asyncio.to_thread(window.hand_over)
+        if window.is_owing:
+            await asyncio.to_thread(window.hand_over)
         return window
 
     def _begin_work(self, loop: asyncio.AbstractEventLoop | None = None) -> None:

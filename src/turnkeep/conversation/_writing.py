@@ -24,16 +24,17 @@ _EDITABLE: Final = frozenset(field.name for field in attrs.fields(Message))
 class Writing(Core):
     """The part of a conversation that is written to."""
 
-    def system(self, content: str | Sequence[Block], **fields: Any) -> Message:
+    def system(self, /, content: str | Sequence[Block], **fields: Any) -> Message:
         """Append a system message; returns it with its id."""
         return self.append(Message.system(content, **fields))
 
-    def user(self, content: str | Sequence[Block], **fields: Any) -> Message:
+    def user(self, /, content: str | Sequence[Block], **fields: Any) -> Message:
         """Append a user message; returns it with its id."""
         return self.append(Message.user(content, **fields))
 
     def assistant(
         self,
+        /,
         content: str | Sequence[Block] = (),
         *,
         tool_calls: Sequence[ToolCall] = (),
