@@ -39,6 +39,7 @@ autodoc_mock_imports = [
     "langchain_core",
     "langgraph",
     "litellm",
+    "pydantic_ai",
 ]
 # No inventory can be fetched where CI runs, so names of other projects stay unlinked.
 nitpick_ignore_regex = [

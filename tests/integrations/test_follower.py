@@ -133,3 +133,37 @@ def test_a_refusal_for_length_makes_the_next_request_smaller() -> None:
 
     assert len(follower.view(request(notes)).messages) < len(view.messages)
     assert not view.overflowed(ValueError("no such model"))
+
+
+def test_an_answer_in_a_placeholders_place_is_read() -> None:
+    """Even where the model answered something else before, and nothing holds it."""
+
+    def called(call: str) -> Any:
+        function = {"name": "build", "arguments": "{}"}
+        calls = [{"id": call, "type": "function", "function": function}]
+        return {"role": "assistant", "content": "", "tool_calls": calls}
+
+    notes: list[Any] = [{"role": "user", "content": "Build it."}, called("b1")]
+    notes.append({"role": "tool", "tool_call_id": "b1", "content": "Wait."})
+    for number in range(30):
+        notes.append({"role": "user", "content": f"Question {number}? " + "word " * 20})
+        notes.append({"role": "assistant", "content": "Answer. " + "word " * 20})
+    follower = Follower(OPTIONS)
+    follower.view(raw([*notes[:-1]], {"Wait."}))
+
+    notes[2] = {**notes[2], "content": "BUILT."}
+    notes.append({"role": "user", "content": "And now?"})
+    view = follower.view(raw(notes, {"Wait."}))
+
+    assert any(m["content"] == "BUILT." for m in view.messages)
+    assert not follower.chat.pinned
+
+
+def raw(entries: list[Any], waiting: set[str]) -> Request:
+    return Request(
+        entries,
+        read=lambda entry: entry,
+        make=lambda entry: entry,
+        format="openai",
+        is_pinned=lambda entry: entry["content"] in waiting,
+    )

@@ -137,8 +137,31 @@ class Follower:
         return entries
 
     def _sync(self, request: Request, entries: list[Any]) -> None:
+        before = self._before(entries)
+        if before is not None:
+            self.chat.sync(before, tools=request.tools, system=request.system)
         self.chat.sync(entries, tools=request.tools, system=request.system)
         self._pin(request)
+
+    def _before(self, entries: list[Any]) -> list[Any] | None:
+        """What the list said before placeholders in it were answered, if they were.
+
+        The host may have answered them after the model's last answer, which then has
+        not seen them: the conversation is told of the rest first.
+        """
+        before = [entry for _, entry in self._known]
+        answered = [
+            (old, new)
+            for old, new in zip(before, entries, strict=False)
+            if old is not new and old != new
+        ]
+        if (
+            not answered
+            or len(entries) <= len(before)
+            or not all(map(_is_answer, *zip(*answered, strict=True)))
+        ):
+            return None
+        return [*before, *entries[len(before) :]]
 
     def _read(self, request: Request) -> list[Any]:
         """The entries; the host's same object, unless new, is read as it was."""
@@ -155,11 +178,17 @@ class Follower:
         asked = [p for p in (request.is_pinned, self._options.pinned) if p is not None]
         if not asked:
             return
-        for nth, own in enumerate(request.messages):
-            if any(pinned(own) for pinned in asked):
-                message = self.chat._ids_at(nth)[-1]  # noqa: SLF001 - ours
-                if not self.chat[message].pinned:
-                    self.chat.pin(message)
+        wanted = {
+            self.chat._ids_at(nth)[-1]  # noqa: SLF001 - ours
+            for nth, own in enumerate(request.messages)
+            if any(pinned(own) for pinned in asked)
+        }
+        here = {m.id for m in self.chat.pinned if m.id is not None}
+        for message in sorted(wanted - here):
+            self.chat.pin(message)
+        # A placeholder that was answered, or a mark that was taken away.
+        for message in sorted(here - wanted):
+            self.chat.unpin(message)
 
     def _resume(self, request: Request, entries: list[Any]) -> None:
         """Go on with the cut of another process, where the list is the one it knew."""
@@ -178,6 +207,12 @@ class Follower:
             options = self._options.conversation(self.chat.model)
             self.chat = Conversation.from_json(document, **options)
             self._sync(request, entries)
+
+
+def _is_answer(old: Any, new: Any) -> bool:
+    """Whether both are results of the same call."""
+    call = old.get("tool_call_id") or old.get("call_id")
+    return call is not None and call == (new.get("tool_call_id") or new.get("call_id"))
 
 
 def _given(request: Request, entries: list[Any], window: Window) -> list[Any]:
