@@ -55,6 +55,7 @@ OTHERS: Final = (
     "tool_search_output",
     "compaction",
     "compaction_trigger",
+    "additional_tools",
 )
 PREFIXES: Final = {
     "message": "msg",
@@ -233,7 +234,13 @@ def seen(body: Body) -> Seen:
         elif kind == "function_call_output":
             result = Result(item["call_id"], text_of(item["output"]))
             said.append(Said("tool", results=(result,)))
-    tools = tuple(str(tool.get("name")) for tool in body.get("tools") or ())
+    listed = [body, *(e for e in entries(body.get("input")) if "tools" in e)]
+    tools = tuple(
+        str(tool.get("name"))
+        for one in listed
+        if one is body or one.get("type") == "additional_tools"
+        for tool in one.get("tools") or ()
+    )
     return Seen(tuple(said), tools)
 
 

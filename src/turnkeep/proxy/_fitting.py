@@ -63,7 +63,7 @@ class Fitted:
         plan = self.window.plan
         return {
             "x-turnkeep-session": self.session.id,
-            "x-turnkeep-tokens": str(self.window.tokens),
+            "x-turnkeep-tokens": str(self.window.expected),
             "x-turnkeep-dropped": str(len(plan.dropped)),
             "x-turnkeep-edited": str(len(plan.edited)),
             "x-turnkeep-added": str(len(plan.inserted)),
@@ -155,7 +155,7 @@ class Fitter:
             self._state.save(session)
         session.sent = entries
         session.requests += 1
-        session.tokens = window.tokens
+        session.tokens = window.expected
         fitted = Fitted(
             session,
             window,

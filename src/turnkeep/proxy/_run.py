@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -221,9 +222,9 @@ def run_program(
     given = dict(os.environ if environment is None else environment)
     settings = attrs.evolve(settings, upstreams=_upstreams(settings, given))
     with Running(settings) as proxy:
-        told = _told(proxy.url, settings, given)
+        told = environment_of(command, proxy.url, settings, given)
         done = subprocess.run(  # noqa: S603 - what the user asked for
-            [*_with_options(command, proxy.url, settings)], env=told, check=False
+            [*command_of(command, proxy.url, settings)], env=told, check=False
         )
         line = proxy.line()
     _say(line)
@@ -240,8 +241,13 @@ def _upstreams(settings: Settings, given: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-def _told(url: str, settings: Settings, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the program."""
+def environment_of(
+    command: Sequence[str],
+    url: str,
+    settings: Settings,
+    given: Mapping[str, str],
+) -> dict[str, str]:
+    """The environment of a program."""
     told = dict(given)
     whole = "" in settings.upstreams
     for name, prefix, tail in _VARIABLES:
@@ -254,10 +260,31 @@ def _told(url: str, settings: Settings, given: Mapping[str, str]) -> dict[str, s
     local = "127.0.0.1,localhost"
     for name in ("NO_PROXY", "no_proxy"):
         told[name] = f"{told[name]},{local}" if told.get(name) else local
-    return told
+    return told | _gemini(command, told)
 
 
-def _with_options(command: Sequence[str], url: str, settings: Settings) -> list[str]:
+def _gemini(command: Sequence[str], told: Mapping[str, str]) -> dict[str, str]:
+    """What lets Gemini CLI use its key behind another address.
+
+    Where no way to authenticate is configured it takes one for gateways there, which it
+    then refuses. Its system's defaults come before nothing that is configured. It reads
+    them only from a folder that nobody else may write, so not from a temporary one.
+    """
+    name = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
+    home = told.get("HOME")
+    if PurePath(command[0]).stem != "gemini" or name in told or not home:
+        return {}
+    if "GEMINI_API_KEY" not in told:
+        return {}
+    state = Path(told.get("XDG_STATE_HOME") or Path(home) / ".local" / "state")
+    path = state / "turnkeep" / "gemini-cli-defaults.json"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    auth = {"selectedType": "gemini-api-key"}
+    path.write_text(json.dumps({"security": {"auth": auth}}))
+    return {name: str(path)}
+
+
+def command_of(command: Sequence[str], url: str, settings: Settings) -> list[str]:
     """The command, with options where its program reads no variable."""
     program, *rest = command
     if PurePath(program).stem != "codex":

@@ -33,7 +33,7 @@ class Note:
     before: int
     """Tokens of the whole history."""
     tokens: int
-    """Tokens of the window."""
+    """Tokens of the window, as the provider is expected to count them."""
     limit: int
     dropped: int
     edited: int
@@ -48,7 +48,7 @@ class Note:
         return cls(
             time.time(),
             plan.tokens_before,
-            plan.tokens,
+            window.expected,
             limit,
             len(plan.dropped),
             len(plan.edited),
