@@ -26,6 +26,7 @@ def test_every_script_is_tested() -> None:
     """A new example gets a test here."""
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "demo.py",
+        "fastapi_chat.py",
         "keep_within_budget.py",
         "pending_calls.py",
         "pin_instructions.py",
