@@ -31,11 +31,173 @@ def test_the_figures_are_the_librarys() -> None:
     assert found["chat"]["whole"] == report.outcome("chat").whole
 
 
-def test_without_a_strategy_three_are_compared() -> None:
+def test_without_a_strategy_five_are_compared() -> None:
+    """The named ones and those with a digest among them."""
     found = strategies(EXAMPLE, "-n", "1k")
 
-    assert len(found) == 5
-    assert "least-recently-referenced" in found
+    assert set(found) == {
+        FULL,
+        SLIDING,
+        "chat",
+        "memory",
+        "agent",
+        "least-recently-referenced",
+        "digest | least-recently-referenced",
+    }
+
+
+def test_targets_are_compared_in_one_table_by_cost() -> None:
+    asked = (EXAMPLE, "-n", "2k", "-s", "chat", "-s", "agent")
+    found = strategies(*asked, "--target", "0.5", "--target", "0.8")
+    shown = run("replay", *asked, "--target", "0.5", "--target", "0.8").stdout
+    rows = [line for line in shown.splitlines() if re.search(r"\d%$", line)]
+    costs = [float(re.findall(r" (\d\.\d{3}) ", row)[0]) for row in rows]
+
+    assert list(found)[2:] == [
+        "chat @ 0.5",
+        "agent @ 0.5",
+        "chat @ 0.8",
+        "agent @ 0.8",
+    ]
+    assert found["chat @ 0.5"]["target"] == 1_000
+    assert found["chat @ 0.8"]["target"] == 1_600
+    assert len(rows) == 6
+    assert costs == sorted(costs)
+    assert "cut to 1,000, 1,600" in shown
+
+
+def test_what_to_take_and_what_it_loses_are_said() -> None:
+    shown = run("replay", EXAMPLE, "-n", "2k", "-s", "chat").stdout
+    told = json.loads(run("replay", EXAMPLE, "-n", "2k", "-s", "chat", "--json").stdout)
+    chat_of_file = told["files"][0]["strategies"][-1]
+
+    assert "cheapest within 1 point of the best: chat (" in shown
+    assert "95 % interval" in shown
+    assert told["advice"] == "chat"
+    assert told["judged_by"] == "whole"
+    low, high = chat_of_file["whole_interval"]
+    assert low <= chat_of_file["whole"] <= high
+    assert chat_of_file["mean"] == pytest.approx(
+        chat_of_file["tokens"] / chat_of_file["calls"], abs=1
+    )
+    first = chat_of_file["lost"][0]
+    assert f"{first['name']}: call {first['call']} (message" in shown
+    assert int(first["source"]) < int(first["message"])
+    assert first["name"] in chat_of_file["each"][first["call"]]["missing"]
+    assert sum(one["tokens"] for one in chat_of_file["each"]) == chat_of_file["tokens"]
+
+
+def test_a_session_that_fits_needs_nothing() -> None:
+    assert "nothing needs to go" in run("replay", EXAMPLE, "-n", "100k").stdout
+
+
+def memories() -> list[dict[str, Any]]:
+    """A chat without tools that comes back to what was said at its beginning."""
+    made: list[dict[str, Any]] = [
+        {"role": "user", "content": "My zeppelin is called Orion. " + "la " * 30},
+        {"role": "assistant", "content": "A fine name. " + "oh " * 30},
+    ]
+    for nth in range(12):
+        made.append({"role": "user", "content": f"tell {nth} more " * 10})
+        made.append({"role": "assistant", "content": "and so on " * 20})
+    made.append({"role": "user", "content": "What was my zeppelin called?"})
+    made.append({"role": "assistant", "content": "Orion."})
+    return made
+
+
+def test_chats_without_tools_have_a_recall_figure(tmp_path: Path) -> None:
+    file = save(tmp_path / "chat.json", memories())
+    asked = (file, "-n", "300", "-s", "chat", "-s", "relevance")
+    found = strategies(*asked)
+    shown = run("replay", *asked, "--html", tmp_path / "page.html").stdout
+
+    assert found[FULL]["questions"] == 1
+    assert found[FULL]["recalled"] == 1.0
+    assert found["chat"]["recalled"] == 0.0
+    assert found["relevance"]["recalled"] == 1.0
+    assert re.search(r"strategy .* found +recall$", shown, re.MULTILINE)
+    assert "cheapest within 1 point of the best: relevance" in shown
+    assert "questions with all of it" in (tmp_path / "page.html").read_text()
+
+
+def test_expected_answers_are_looked_for(tmp_path: Path) -> None:
+    """A question of the session, one by its end, and one that needs what is new."""
+    chat_file = save(tmp_path / "chat.json", memories())
+    expected = save(
+        tmp_path / "expected.json",
+        [
+            {"question": 26, "messages": [0]},
+            {"question": "How is the zeppelin called?", "messages": [0, 1]},
+            {"question": "What was that?", "messages": [27]},
+        ],
+    )
+    asked = (chat_file, "-n", "300", "-s", "chat", "--expect", expected)
+    found = strategies(*asked)
+    shown = run("replay", *asked).stdout
+    told = json.loads(run("replay", *asked, "--json").stdout)
+
+    assert found[FULL]["recalled"] == 1.0
+    assert found["chat"]["questions"] == 3
+    assert found["chat"]["recalled"] == pytest.approx(1 / 3)
+    assert found["chat"]["found"] == pytest.approx(1 / 4)
+    assert "of 4 messages that were expected" in shown
+    assert [one["name"] for one in told["files"][0]["strategies"][2]["lost"]] == [
+        "0",
+        "0",
+        "1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"question": "x"}, "a list of questions is expected"),
+        (["x"], r"a question is an object .* @ \$\[0\]"),
+        ([{"question": None, "messages": [1]}], r"@ \$\[0\].question"),
+        ([{"question": "a", "messages": []}], r"@ \$\[0\].messages"),
+        ([{"question": "a", "messages": [True]}], r"@ \$\[0\].messages\[0\]"),
+        ([{"question": "a", "messages": ["m99"]}], "m99"),
+    ],
+)
+def test_a_file_of_something_else_expects_nothing(
+    tmp_path: Path, value: Any, why: str
+) -> None:
+    expected = save(tmp_path / "expected.json", value)
+
+    result = run("replay", EXAMPLE, "-n", "1k", "--expect", expected)
+
+    assert result.exit_code == 2
+    assert re.search(why, result.stderr.replace("\n", " "))
+
+
+def test_what_is_expected_is_for_one_session(tmp_path: Path) -> None:
+    expected = save(tmp_path / "e.json", [{"question": "a", "messages": [1]}])
+
+    result = run("replay", EXAMPLE, EXAMPLE, "-n", "1k", "--expect", expected)
+
+    assert result.exit_code == 2
+    assert "one session" in result.stderr
+
+
+def test_a_session_in_another_format_is_an_error_not_zeros(tmp_path: Path) -> None:
+    """Read as OpenAI's, Anthropic's calls would be unknown blocks that use nothing."""
+    call = {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a/b.py"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "see order_4711"}
+    file = save(
+        tmp_path / "chat.json",
+        [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+            {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+        ],
+    )
+
+    wrong = run("replay", file, "-n", "1k", "--format", "openai")
+
+    assert wrong.exit_code == 2
+    assert "it is anthropic" in wrong.stderr
+    assert run("replay", file, "-n", "1k", "--format", "anthropic").exit_code == 0
 
 
 def test_the_table_and_the_chart_are_for_people() -> None:
@@ -120,7 +282,9 @@ def test_bad_options_end_with_code_2(args: list[str], why: str) -> None:
 def test_an_empty_session_is_no_fault(tmp_path: Path) -> None:
     file = save(tmp_path / "chat.json", [{"role": "user", "content": "hi"}])
 
-    assert run("replay", file, "-n", "10").exit_code == 0
+    result = run("replay", file, "-n", "10")
+    assert result.exit_code == 0
+    assert "nothing to replay" in result.stdout
     assert run("replay", file, "-n", "10", "--html", tmp_path / "x.html").exit_code == 0
 
 

@@ -6,6 +6,7 @@ from html import escape
 from turnkeep.replay import FULL, Outcome, Report
 
 from ._draw import counted
+from ._replay_table import advice, columns_of, meaning
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem;
@@ -22,30 +23,26 @@ figure { margin: 1.5rem 0; } figcaption { font-weight: 600; }
 }
 """
 _WIDTH, _HEIGHT = 1_000, 100
-_HEADS = (
-    "strategy",
-    "cost, of no trimming",
-    "cost, of the sliding window",
-    "cached",
-    "prefix breaks",
-    "largest window",
-    "referents kept",
-    "calls with all of them",
-)
 
 
 def page(names: Sequence[str], report: Report) -> str:
     """A replay as one HTML page: a table and a chart a strategy, no script, no link."""
     title = names[0] if len(names) == 1 else f"{len(names)} sessions"
     largest = max((o.largest for o in report.outcomes if o.name != FULL), default=0)
-    heads = "".join(f"<th>{head}</th>" for head in _HEADS)
-    rows = "\n".join(map(_row, report.outcomes))
+    columns = columns_of(report)
+    heads = "".join(f"<th>{column.title}</th>" for column in columns)
+    rows = "\n".join(
+        f"<tr><td>{escape(outcome.name)}</td>"
+        + "".join(f"<td>{column.cells[nth]}</td>" for column in columns)
+        + "</tr>"
+        for nth, outcome in enumerate(report.by_cost)
+    )
     charts = "\n".join(
         _chart(outcome, max(largest, report.limit), report.limit)
         for outcome in report.outcomes
         if outcome.name != FULL
     )
-    first = report.outcomes[0]
+    notes = escape(" ".join(meaning(report)))
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -57,37 +54,16 @@ def page(names: Sequence[str], report: Report) -> str:
 windows of {report.limit:,} tokens, cut down to {report.target:,}; a cached token
 costs {report.prices.read:g}, a written one {report.prices.write:g} of a plain one.</p>
 <table>
-<thead><tr>{heads}</tr></thead>
+<thead><tr><th>strategy</th>{heads}</tr></thead>
 <tbody>
 {rows}
 </tbody>
 </table>
-<p class="note">Referents are the ids, paths, names and values that a call took from an
-earlier result: {first.referents:,} in {counted(first.steps, "call")}.</p>
+<p class="note">{notes}.</p>
+<p><strong>{escape(advice(report))}</strong></p>
 {charts}
 </html>
 """
-
-
-def shares(outcome: Outcome) -> tuple[str, str]:
-    """How much was kept, and whole; a dash where there was nothing to keep."""
-    return (
-        f"{outcome.kept:.1%}" if outcome.referents else "-",
-        f"{outcome.whole:.1%}" if outcome.steps else "-",
-    )
-
-
-def _row(outcome: Outcome) -> str:
-    cells = (
-        f"{outcome.to_full:.3f}",
-        f"{outcome.to_sliding:.3f}",
-        f"{outcome.cached:.1%}",
-        f"{outcome.breaks:,}",
-        f"{outcome.largest:,}",
-        *shares(outcome),
-    )
-    figures = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f"<tr><td>{escape(outcome.name)}</td>{figures}</tr>"
 
 
 def _chart(outcome: Outcome, largest: int, limit: int) -> str:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import attrs
 import typer
-from rich.text import Text
 
 from turnkeep.budgets import Budget, Prices
-from turnkeep.replay import FULL, SLIDING, Outcome, Report, total
+from turnkeep.replay import Expected, Outcome, Report, read_expected, total
 from turnkeep.replay import replay as replay_session
 
 from . import _options as options
-from ._draw import ASCII, Glyphs, counted, fit_text, glyphs_for, stdout_console
-from ._files import UsageError, check_output, write
+from ._draw import glyphs_for, stdout_console
+from ._files import UsageError, check_output, read_one, write
 from ._guard import guarded
 from ._histories import ConversationId, read
 from ._json import dumps
-from ._replay_html import page, shares
+from ._replay_html import page
+from ._replay_table import lines
 from ._request import load
 
 PRICES: Mapping[str, Prices] = {
@@ -33,13 +33,12 @@ PRICES: Mapping[str, Prices] = {
 
 COMPARED = (
     "chat",
+    "memory",
+    "agent",
     "least-recently-referenced",
-    "keep-recent:rest=(relevance & least-recently-referenced)",
+    "digest | least-recently-referenced",
 )
 """What is replayed when no strategy is named."""
-
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_PLAIN = ".:-=+*#@"
 
 
 @guarded
@@ -75,11 +74,24 @@ def replay(
         ),
     ] = None,
     target: Annotated[
-        float,
+        list[float] | None,
         typer.Option(
-            "--target", metavar="SHARE", help="Cut down to this share of the window."
+            "--target",
+            metavar="SHARE",
+            help="Cut down to this share of the window (0.6); repeatable.",
+            show_default=False,
         ),
-    ] = 0.6,
+    ] = None,
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            "--expect",
+            metavar="FILE",
+            help='Questions with the messages that answer them: [{"question": "a text '
+            'or a message\'s id", "messages": ["id", ...]}, ...].',
+            show_default=False,
+        ),
+    ] = None,
     prices: Annotated[
         str,
         typer.Option(
@@ -114,21 +126,30 @@ def replay(
 
     Each answer of the model was one call. For every strategy: what all calls would
     have cost with the prompt cache, and how many of the ids, paths and values that
-    later calls took from earlier results were still in the window. No model is asked.
+    later calls took from earlier results were still in the window; of a chat without
+    tool calls, how many of the rare words of users' messages. No model is asked.
 
     For example:
 
     * `turnkeep replay session.json -n 32k`
-    * `turnkeep replay *.json -n 32k -s default -s relevance --html report.html`
+    * `turnkeep replay *.json -n 32k -s chat -s relevance --html report.html`
+
+    * `turnkeep replay chat.json -n 8k --target 0.6 --target 0.8 --expect asked.json`
     """
     if html is not None:
         check_output(html, *files, option="--html")
     cost = prices_of(prices)
-    budget = _budget(max_tokens, target, cost if when_it_pays else None)
+    targets = list(dict.fromkeys(target or [0.6]))
+    paid = cost if when_it_pays else None
+    budget, *_ = [_budget(max_tokens, share, paid) for share in targets]
     compared = options.strategies_of(strategy or COMPARED)
+    expected = _expected(expect)
     reports: list[tuple[str, Report]] = []
     for file in files:
         for source in read(file, conversation):
+            if expected and reports:
+                reason = "it is for one session, and there are several"
+                raise UsageError(reason, "--expect")
             request = load(source, format_name, model)
             made = replay_session(
                 source.value,
@@ -137,6 +158,8 @@ def replay(
                 cost,
                 format=request.read_as,
                 counter=request.counter,
+                targets=targets,
+                expected=expected,
             )
             reports.append((source.name, made))
     whole = total([report for _, report in reports])
@@ -147,8 +170,13 @@ def replay(
         return
     console = stdout_console()
     glyphs = glyphs_for(console)
-    for line in _lines([name for name, _ in reports], whole, console.width, glyphs):
+    for line in lines(reports, whole, console.width, glyphs):
         console.print(line, soft_wrap=True)
+
+
+def _expected(file: str | None) -> list[Expected]:
+    """The questions of `--expect`."""
+    return [] if file is None else read_expected(read_one(file).value)
 
 
 def prices_of(text: str) -> Prices:
@@ -176,99 +204,41 @@ def _budget(max_tokens: int, target: float, prices: Prices | None) -> Budget:
         raise UsageError(str(error), option) from None
 
 
-def _lines(
-    names: Sequence[str], report: Report, width: int, glyphs: Glyphs
-) -> Iterator[Text]:
-    title = names[0] if len(names) == 1 else f"{len(names)} sessions"
-    prices = report.prices
-    yield Text.assemble(
-        (fit_text(title, width, glyphs), "bold"),
-        f" {glyphs.dot} {counted(report.calls, 'call')} {glyphs.dot} "
-        f"{counted(report.tokens, 'token')} "
-        f"{glyphs.dot} windows of {report.limit:,}, cut to {report.target:,} "
-        f"{glyphs.dot} cache reads {prices.read:g}, writes {prices.write:g}",
-    )
-    yield Text()
-    figures = 60
-    wide = max(min(max(len(o.name) for o in report.outcomes), width - figures), 12)
-    heads = ("cost", "of window", "cached", "breaks", "largest", "kept", "whole")
-    head = "".join(f"{word:>{size}}" for word, size in zip(heads, _WIDTHS, strict=True))
-    yield Text(f"{'strategy':<{wide}}{head}", "bold")
-    for outcome in report.outcomes:
-        style = "dim" if outcome.name in (FULL, SLIDING) else ""
-        name = fit_text(outcome.name, wide, glyphs)
-        yield Text(f"{name:<{wide}}{_figures(outcome)}", style)
-    yield Text()
-    largest = max((o.largest for o in report.outcomes[1:]), default=0)
-    for outcome in report.outcomes[1:]:
-        yield Text(fit_text(outcome.name, width, glyphs), "dim")
-        yield Text(spark(outcome.windows, largest, width, glyphs), "cyan")
-    yield Text()
-    steps, referents = report.outcomes[0].steps, report.outcomes[0].referents
-    yield from (Text(line, "dim") for line in _meaning(referents, steps))
-    over = {o.name: o.over for o in report.outcomes[1:] if o.over}
-    for name, calls in over.items():
-        yield Text(f"{counted(calls, 'call')} did not fit under {name}", "yellow")
-
-
-def _meaning(referents: int, steps: int) -> Iterator[str]:
-    """What the last two columns say."""
-    if not referents:
-        yield "kept, whole: no call took an id, path or value from an earlier result"
-        return
-    yield (
-        f"kept: of {referents:,} ids, paths and values that calls took from "
-        "earlier results, those still in the window;"
-    )
-    yield f"whole: of {counted(steps, 'call')} that took any, those that had all"
-
-
-_WIDTHS = (8, 11, 8, 8, 10, 7, 7)
-
-
-def _figures(outcome: Outcome) -> str:
-    cells = (
-        f"{outcome.to_full:.2f}",
-        f"{outcome.to_sliding:.2f}",
-        f"{outcome.cached:.0%}",
-        f"{outcome.breaks:,}",
-        f"{outcome.largest:,}",
-        *shares(outcome),
-    )
-    return "".join(f"{cell:>{size}}" for cell, size in zip(cells, _WIDTHS, strict=True))
-
-
-def spark(values: Sequence[int], largest: int, width: int, glyphs: Glyphs) -> str:
-    """A line of at most *width* characters; each shows the largest of its values."""
-    marks = _PLAIN if glyphs == ASCII else _BLOCKS
-    if not values or not largest:
-        return ""
-    cells = min(width, len(values))
-    drawn = []
-    for cell in range(cells):
-        part = values[cell * len(values) // cells : (cell + 1) * len(values) // cells]
-        level = max(part) * (len(marks) - 1) // largest
-        drawn.append(marks[min(level, len(marks) - 1)])
-    return "".join(drawn)
-
-
 def _json(reports: Sequence[tuple[str, Report]], whole: Report) -> dict[str, Any]:
+    advice = whole.advice()
     return {
         "prices": attrs.asdict(whole.prices),
         "limit": whole.limit,
         "target": whole.target,
-        **_session(whole, windows=False),
+        "judged_by": whole.judged_by or None,
+        "advice": None if advice is None else advice.name,
+        **_session(whole, calls=False),
         "files": [
-            {"file": name, **_session(report, windows=True)} for name, report in reports
+            {"file": name, **_session(report, calls=True)} for name, report in reports
         ],
     }
 
 
-def _session(report: Report, *, windows: bool) -> dict[str, Any]:
-    outcomes = [attrs.asdict(outcome) for outcome in report.outcomes]
-    for outcome in outcomes:
-        if windows:
-            outcome["windows"] = list(outcome["windows"])
-        else:
-            del outcome["windows"]
-    return {"calls": report.calls, "tokens": report.tokens, "strategies": outcomes}
+def _session(report: Report, *, calls: bool) -> dict[str, Any]:
+    return {
+        "calls": report.calls,
+        "tokens": report.tokens,
+        "strategies": [_outcome(outcome, calls=calls) for outcome in report.outcomes],
+    }
+
+
+def _outcome(outcome: Outcome, *, calls: bool) -> dict[str, Any]:
+    """Its figures; call by call where they are those of one session."""
+    by_call = ("windows", "lost", "each")
+    figures = attrs.asdict(outcome, filter=lambda a, _: a.name not in by_call)
+    figures["mean"] = outcome.mean
+    figures["whole_interval"] = list(outcome.whole_interval)
+    figures["recalled_interval"] = list(outcome.recalled_interval)
+    if calls:
+        figures["windows"] = list(outcome.windows)
+        figures["lost"] = [attrs.asdict(one) for one in outcome.lost]
+        figures["each"] = [
+            {**attrs.asdict(call), "missing": list(call.missing)}
+            for call in outcome.each
+        ]
+    return figures

@@ -7,18 +7,23 @@ cache, and whether what the next tool calls used was still there: no model is as
 Not public as a whole: the names of the reference ("Functions") are, no more.
 """
 
+from ._expected import Expected, read_expected
 from ._log import Log
 from ._replay import named, replay
-from ._report import FULL, SLIDING, Outcome, ReplayReport, Report, total
+from ._report import FULL, SLIDING, Call, Lost, Outcome, ReplayReport, Report, total
 
 __all__ = [
     "FULL",
     "SLIDING",
+    "Call",
+    "Expected",
     "Log",
+    "Lost",
     "Outcome",
     "ReplayReport",
     "Report",
     "named",
+    "read_expected",
     "replay",
     "total",
 ]

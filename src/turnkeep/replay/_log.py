@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
+from turnkeep.errors import FormatError, TurnkeepError
 from turnkeep.formats import decode_entries, open_messages
-from turnkeep.model import Message, Role, as_sent
+from turnkeep.model import Message, Opaque, Role, ToolResult, as_sent
 from turnkeep.plans import Inserted, Plan
 from turnkeep.strategies._referents import referents_of
+from turnkeep.strategies._words import terms_of, terms_said
 from turnkeep.tokens import RequestCounter, request_counter
-from turnkeep.turns import ASSISTANT, HIDDEN, Entry, entry_of, reasoning_in
+from turnkeep.turns import ASSISTANT, HIDDEN, USER, Entry, entry_of, reasoning_in
+
+RARE = 3
+"""Messages that may hold a rare term, at most; and a tenth of those before."""
 
 
 def read_session(
@@ -19,10 +25,45 @@ def read_session(
     model: str | None,
     counter: RequestCounter | None,
 ) -> tuple[list[Message], RequestCounter]:
+    """The messages of a session, and what counts them.
+
+    Raises:
+        FormatError: The input is malformed, or its blocks are another format's: what
+            its calls take from its results would be overlooked.
+    """
     fmt, envelope = open_messages(messages, format_name, model)
     parts = list(decode_entries(envelope, fmt))
+    if format_name is not None and (strange := list(_strange(parts))):
+        other = _read_better(messages, model, len(strange))
+        if other is not None:
+            reason = (
+                f"read as {fmt.name}, {len(strange)} blocks are unknown "
+                f"({strange[0]!r} is the first); it is {other}"
+            )
+            raise FormatError(reason)
     model = model or envelope.model
     return parts, counter or request_counter(format=fmt.name, model=model)
+
+
+def _strange(messages: Sequence[Message]) -> Iterator[str]:
+    """The types of the blocks that no format of ours knows."""
+    for message in messages:
+        for block in message.content:
+            if isinstance(block, Opaque):
+                yield str(block.value.get("type", "a block"))
+            elif isinstance(block, ToolResult):
+                inner = (one for one in block.content if isinstance(one, Opaque))
+                yield from (str(one.value.get("type", "a block")) for one in inner)
+
+
+def _read_better(messages: Any, model: str | None, strange: int) -> str | None:
+    """The format that the input is found to be in, if it knows more of the blocks."""
+    try:
+        fmt, envelope = open_messages(messages, None, model)
+        parts = list(decode_entries(envelope, fmt))
+    except TurnkeepError:
+        return None
+    return fmt.name if sum(1 for _ in _strange(parts)) < strange else None
 
 
 class Log:
@@ -42,8 +83,14 @@ class Log:
             and self.entries[index - 1].kind != ASSISTANT
         ]
         """Where the model was called: the first message of each of its answers."""
+        self.holders: dict[str, list[int]] = {}
+        """For each name the messages that name it."""
         self.needs: list[frozenset[str]] = self._needs()
         """For each call, what it takes from earlier results."""
+        self.spoken: dict[str, list[int]] = {}
+        """For each term the messages it stands in."""
+        self.asked: list[frozenset[str]] = self._asked()
+        """For each call, the rare terms of its question that were said before."""
 
     def _needs(self) -> list[frozenset[str]]:
         needs: list[frozenset[str]] = []
@@ -51,7 +98,10 @@ class Log:
         at = 0
         for nth, index in enumerate(self.calls):
             while at < index:
-                shown |= referents_of(self.messages[at]).shown
+                referents = referents_of(self.messages[at])
+                shown |= referents.shown
+                for name in referents.named:
+                    self.holders.setdefault(name, []).append(at)
                 at += 1
             stop = self.calls[nth + 1] if nth + 1 < len(self.calls) else len(self)
             used: set[str] = set()
@@ -61,6 +111,34 @@ class Log:
                 used |= referents_of(self.messages[i]).used
             needs.append(frozenset(used & shown))
         return needs
+
+    def _asked(self) -> list[frozenset[str]]:
+        asked: list[frozenset[str]] = []
+        at = 0
+        for index in self.calls:
+            question = index - 1
+            while at < question:
+                for term in terms_of(self.messages[at]):
+                    self.spoken.setdefault(term, []).append(at)
+                at += 1
+            terms: set[str] = set()
+            if self.entries[question].kind == USER:
+                most = min(RARE, question // 10)
+                terms.update(
+                    term
+                    for term in terms_said(self.messages[question])
+                    if 0 < len(self.spoken.get(term, ())) <= most
+                )
+            asked.append(frozenset(terms))
+        return asked
+
+    def with_question(self, text: str) -> Log:
+        """The same session, with one more user message at its end."""
+        made = copy(self)
+        made.messages = [*self.messages, Message.user(text)]
+        made.entries = [*self.entries, entry_of(made.messages[-1])]
+        made._counts = dict(self._counts)  # noqa: SLF001 - its own
+        return made
 
     def __len__(self) -> int:
         return len(self.messages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -11,6 +11,7 @@ from turnkeep.budgets import Budget, Prices, share_of
 from turnkeep.strategies import OldestSteps, Strategy
 from turnkeep.tokens import RequestCounter
 
+from ._expected import Expected, find
 from ._log import Log, read_session
 from ._report import FULL, SLIDING, Report
 from ._run import DEFAULT_TARGET, run_session
@@ -25,6 +26,8 @@ def replay(
     format: str | None = None,  # noqa: A002 - the public name
     model: str | None = None,
     counter: RequestCounter | None = None,
+    targets: Sequence[float] = (),
+    expected: Sequence[Expected] = (),
 ) -> Report:
     """Replay a session under *strategies*.
 
@@ -50,26 +53,38 @@ def replay(
             Chooses the tokenizer.
         counter:
             Counts the messages instead.
+        targets:
+            Each strategy is replayed with each of them instead of the budget's; with
+            several, an outcome's name ends with `@` and its target.
+        expected:
+            Questions with the messages that must be there when they are asked, instead
+            of the rare words of users' messages.
 
     Raises:
-        FormatError: The input is malformed; its path says where.
+        FormatError: The input is malformed, or in another format; its path says where.
+        UnknownMessageError: A message that is expected is not in the session.
     """
     log = Log(*read_session(messages, format, model, counter))
     prices = prices or budget.prices or Prices()
-    full = run_session(log, FULL, None, attrs.evolve(budget, prices=None), prices)
+    asked = find(expected, log)
     window = attrs.evolve(budget, trigger=1.0, target=1.0, prices=None)
-    sliding = run_session(log, SLIDING, OldestSteps(), window, prices)
+    full = run_session(log, FULL, None, window, prices, asked)
+    sliding = run_session(log, SLIDING, OldestSteps(), window, prices, asked)
     runs = [full, sliding]
-    for name, strategy in strategies.items():
-        runs.append(run_session(log, name, strategy, budget, prices))
+    budgets = [attrs.evolve(budget, target=target) for target in targets] or [budget]
+    for one in budgets:
+        for name, strategy in strategies.items():
+            label = name if len(budgets) == 1 else f"{name} @ {one.target:g}"
+            runs.append(run_session(log, label, strategy, one, prices, asked))
     room = budget.available()
     return Report(
         calls=len(log.calls),
         tokens=sum(map(log.count, range(len(log.messages)))),
         limit=share_of(room, budget.trigger),
-        target=share_of(room, budget.goal(DEFAULT_TARGET)),
+        target=share_of(room, budgets[0].goal(DEFAULT_TARGET)),
         prices=prices,
         outcomes=tuple(run.outcome(full.cost, sliding.cost) for run in runs),
+        is_expected=bool(expected),
     )
 
 

@@ -298,9 +298,7 @@ def _replay(report: Report) -> dict[str, Any]:
         "target": report.target,
         "prices": {"read": report.prices.read, "write": report.prices.write},
         "outcomes": [
-            attrs.asdict(
-                outcome, filter=lambda attribute, _value: attribute.name != "windows"
-            )
+            attrs.asdict(outcome, filter=lambda attribute, _: bool(attribute.repr))
             for outcome in report.outcomes
         ],
     }
