@@ -195,3 +195,11 @@ def test_a_result_without_an_answer_is_said() -> None:
 
 def test_notes_of_what_is_wrapped_are_told() -> None:
     assert "what was asked is not in it" in notes_of({"name": "x", "body": ANSWER})
+
+
+def test_an_answer_by_itself_says_that_its_question_is_elsewhere() -> None:
+    asked = {"custom_id": "r", "body": {"messages": CHAT}}
+    answered = {"custom_id": "r", "response": {"status_code": 200, "body": ANSWER}}
+
+    assert "what was asked is in the file of requests" in notes_of(answered)
+    assert "what was asked" not in notes_of([asked, answered])

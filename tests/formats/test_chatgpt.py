@@ -161,3 +161,25 @@ def test_system_nodes_and_outputs_without_a_text_say_nothing() -> None:
     chat = conversation(said("system", ""), said("user", content=nothing))
 
     assert spoken(chat) == []
+
+
+def test_a_call_that_was_given_up_gets_no_later_result() -> None:
+    """A result is that of a call to the tool that speaks, in the same turn."""
+    lost = said("assistant", "{}", recipient="browser")
+    chat = conversation(
+        said("user", "a"),
+        lost,
+        said("user", "b"),
+        said("assistant", "{}", recipient="browser"),
+        said("assistant", "{}", recipient="python"),
+        {**said("tool", "4"), "author": {"role": "tool", "name": "python"}},
+    )
+
+    assert spoken(chat) == [
+        "user: a",
+        "assistant: browser(call_1)",
+        "user: b",
+        "assistant: browser(call_2) python(call_3)",
+        "call_3 = 4",
+    ]
+    assert "calls without a result: 2" in notes_of(chat)

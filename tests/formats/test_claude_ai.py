@@ -103,3 +103,8 @@ def test_refuses_an_unknown_sender() -> None:
         open_messages(chat(said("robot")))
 
     assert caught.value.path == "$.chat_messages[0].sender"
+
+
+def test_reads_the_copy_where_the_blocks_are_empty() -> None:
+    assert spoken(chat(said("human", text(""), text=" hi"))) == ["user:  hi"]
+    assert spoken(chat(said("human", text("yo"), text="yo"))) == ["user: yo"]

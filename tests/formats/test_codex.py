@@ -5,6 +5,7 @@ The numbers behind a repository's name are its issues, where that damage is repo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -214,3 +215,100 @@ def test_codex_names_a_few_of_many_calls() -> None:
     lines = [asks("a"), *(calls(f"c{nth}") for nth in range(5)), asks("b")]
 
     assert "given up: 5 ('c0', 'c1', 'c2', ...)" in notes_of(lines)
+
+
+def event_of(who: str, text: str) -> dict[str, Any]:
+    return event(type=f"{who.lower()}_message", message=text)
+
+
+def completed(who: str, text: str) -> dict[str, Any]:
+    content = [{"type": "Text", "text": text}, {"type": "image"}]
+    shown = {"type": f"{who}Message", "content": content}
+    return event(type="item_completed", item=shown)
+
+
+@pytest.mark.parametrize("said", [event_of, completed])
+def test_codex_rolls_back_what_events_show(said: Callable[..., Any]) -> None:
+    """Up to 0.146 an event for each text, from 0.147 on an item that is completed."""
+    shell = event(type="item_completed", item={"type": "CommandExecution", "id": "c"})
+    lines = [said("User", "a"), shell, said("Agent", "b"), said("User", "c")]
+
+    assert spoken(lines) == ["user: a", "assistant: b", "user: c"]
+    assert "events only" in notes_of(lines)
+    back = event(type="thread_rolled_back", num_turns=1)
+    assert spoken([*lines, back]) == ["user: a", "assistant: b"]
+
+
+def test_codex_takes_a_user_from_events_where_no_item_has_one() -> None:
+    """What Codex injects in a user's name is no text of the user's."""
+    environment = asks("<environment_context>x</environment_context>")
+    shown = event(type="user_message", message="hi")
+    lines = [environment, shown, says("yo"), event(type="user_message", message="bye")]
+
+    assert spoken(lines) == [
+        *spoken([environment]),
+        "user: hi",
+        "assistant: yo",
+        "user: bye",
+    ]
+    assert "events only, and is read from them" in notes_of(lines)
+    back = event(type="thread_rolled_back", num_turns=2)
+    assert spoken([*lines, back]) == spoken([environment])
+
+
+def test_codex_leaves_out_results_whose_call_is_not_there() -> None:
+    """As it does itself, a search that OpenAI answered excepted."""
+    found = {"type": "tool_search_output", "call_id": "s", "tools": []}
+    lines = [
+        returns("gone"),
+        item(**found, execution="client"),
+        item(**{**found, "execution": "server"}),
+        asks("a"),
+        calls("c1"),
+        item(type="custom_tool_call_output", call_id="c1", output="of another kind"),
+        returns("c1"),
+        says("b"),
+    ]
+
+    entries = open_messages(lines)[1].entries
+
+    assert [entry["type"] for entry in entries] == [
+        "tool_search_output",
+        "message",
+        "function_call",
+        "function_call_output",
+        "message",
+    ]
+    assert "results without a call: 3 ('gone', 's', 'c1')" in notes_of(lines)
+
+
+def test_codex_gives_halves_of_a_pair_that_were_written_twice_once() -> None:
+    """An id that is used again for a new pair is no copy."""
+    twice = [asks("a"), calls("c"), calls("c"), returns("c"), returns("c"), says("b")]
+
+    assert len(spoken([*twice, calls("c"), returns("c")])) == 6
+    assert "2 items (written twice)" in notes_of(twice)
+
+
+def test_codex_answers_a_search_for_tools_that_was_given_up() -> None:
+    search = {"type": "tool_search_call", "call_id": "s", "arguments": {"query": "x"}}
+    lines = [item(**search, execution="client"), item(**search, execution="server")]
+
+    entries = open_messages([*lines, asks("go on")])[1].entries
+
+    assert [entry["type"] for entry in entries] == [
+        "tool_search_call",
+        "tool_search_output",
+        "tool_search_call",
+        "message",
+    ]
+    assert entries[1]["tools"] == []
+
+
+def test_codex_spells_the_memory_of_its_server_as_the_api_does() -> None:
+    lines = [item(type="compaction_summary", encrypted_content="gA"), asks("a")]
+
+    assert open_messages(lines)[1].entries[0] == {
+        "type": "compaction",
+        "encrypted_content": "gA",
+    }

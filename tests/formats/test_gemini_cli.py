@@ -156,3 +156,28 @@ def test_gemini_cli_skips_parts_of_a_result_that_are_none() -> None:
     ].entries
 
     assert content["parts"] == [*answered("c1"), {"text": "more"}]
+
+
+def test_gemini_cli_gives_a_result_once_that_comes_after_the_next_turn() -> None:
+    """google-gemini/gemini-cli#29365; an id that a later turn uses again is no copy."""
+    first = entry("b", "gemini", "one", toolCalls=[tool("c1", "c1")])
+    again = entry("f", "gemini", "two", toolCalls=[tool("c1", "c1")])
+    late = entry("e", "user", answered("c1"))
+    lines = [
+        HEAD,
+        first,
+        entry("c", "user", answered("c1")),
+        entry("d", "gemini", "so"),
+        late,
+        again,
+        entry("g", "user", answered("c1")),
+    ]
+
+    assert spoken(lines) == [
+        "assistant: one f(c1)",
+        "c1 = c1",
+        "assistant: so",
+        "assistant: two f(c1)",
+        "c1 = c1",
+    ]
+    assert "1 result (written twice)" in notes_of(lines)

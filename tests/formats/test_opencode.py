@@ -190,3 +190,34 @@ def test_opencode_is_known_by_the_first_message_that_has_its_keys() -> None:
     value = {"info": {}, "messages": [{}, user(1, text("a"))]}
 
     assert "messages[1]" in match_format(value, "opencode").reason
+
+
+def test_opencode_takes_the_summary_that_names_its_request() -> None:
+    """A failed attempt may stand between a request for a summary and its answer."""
+    failed = model(3, summary=True, finish="stop", error={"name": "X"}, parentID="m2")
+    summary = model(4, text("short"), summary=True, finish="stop", parentID="m2")
+    session = opencode(
+        user(1, text("old")),
+        user(2, {"type": "compaction"}),
+        failed,
+        summary,
+        user(5, text("next")),
+    )
+
+    assert spoken(session) == [
+        "user: What did we do so far?",
+        "assistant: short",
+        "user: next",
+    ]
+    summary["info"]["parentID"] = "m0"
+    assert spoken(session)[0] == "user: old"
+    assert "was not finished" in notes_of(session)
+
+
+def test_opencode_says_what_was_stored_empty() -> None:
+    """anomalyco/opencode#2720: rows of no bytes, which a full disk leaves behind."""
+    session = opencode(user(1, text("a"), {}), {"info": {"id": "m2"}, "parts": []})
+
+    assert spoken(session) == ["user: a"]
+    assert "1 part (it was stored empty)" in notes_of(session)
+    assert "1 message (it was stored empty)" in notes_of(session)

@@ -171,3 +171,19 @@ def test_spans_without_a_time_count_in_their_order() -> None:
     ]
 
     assert spoken(spans) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "file", "url": "data:,x", "mediaType": "text/plain"},
+        {"type": "tool-weather", "toolCallId": "c", "state": "output-available"},
+        {"type": "step-start"},
+        {"type": "reasoning", "text": "hm"},
+    ],
+)
+def test_is_no_message_of_the_ai_sdk(part: dict[str, Any]) -> None:
+    """Its parts have types in common with ours, and other keys."""
+    message = {"id": "m", **said("assistant", text("hi"), part)}
+
+    assert match_format([message], "otel-genai").score == 0

@@ -63,6 +63,8 @@ class Batch(SessionFormat):
         found = Session([])
         for record, path in named:
             found = _joined(found, _of_record(record, path, notes), path)
+        if found.entries and not any(map(_has_question, records)):
+            notes.say("this is an answer: what was asked is in the file of requests")
         return found
 
 
@@ -74,6 +76,10 @@ def _is_record(record: Any) -> bool:
     if not isinstance(record.get("custom_id"), str):
         return isinstance(record.get("body"), dict) and "messages" not in record
     return any(key in record for key in (*_REQUESTS, *_ANSWERS))
+
+
+def _has_question(record: Mapping[str, Any]) -> bool:
+    return any(key in record for key in (*_REQUESTS, "preferred_output"))
 
 
 def _of_record(record: dict[str, Any], path: str, notes: Notes) -> Session:

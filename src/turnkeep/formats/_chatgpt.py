@@ -9,7 +9,7 @@ from ._sessions._chat_talk import ChatTalk, image_part, text_part
 from ._sessions._format import Session, SessionFormat, marks_of
 from ._sessions._notes import Notes
 from ._sessions._tree import newest_leaf, note_branches, path_to
-from ._sessions._values import one_conversation, text_of
+from ._sessions._values import kind_of, one_conversation, text_of
 from ._shape import as_array, as_object, compact, json_type
 
 NAME: Final = "chatgpt"
@@ -71,6 +71,7 @@ class ChatGpt(SessionFormat):
             note_branches(said, [key for key in said if key in ours], notes)
             for key in taken:
                 talk.take(nodes[key].get("message"), f"{where}.{key}.message")
+        talk.end()
         model = talk.model or value.get("default_model_slug")
         return Session(
             talk.chat.entries, model=model if isinstance(model, str) else None
@@ -104,6 +105,9 @@ class _Talk:
         self.model: str | None = None
         self._answered: dict[str, Any] | None = None
         """The last result: further `tool` nodes belong to it."""
+        self._called: dict[str, str] = {}
+        """Whom each call was to."""
+        self._open = 0
 
     def take(self, message: Any, path: str) -> None:
         if message is None:
@@ -127,11 +131,12 @@ class _Talk:
             self.model = slug if isinstance(slug, str) else self.model
             self._said(message, content, path)
         elif role == "tool":
-            self._result(content, path)
+            self._result(content, kind_of(author, "name"), path)
         elif role in ("user", "system"):
             parts = list(_parts(content, path, self.notes))
             self._answered = None
             if role == "user":
+                self._give_up()
                 self.chat.user(parts)
             elif parts:
                 self.chat.system("\n".join(p.get("text", "") for p in parts))
@@ -153,14 +158,28 @@ class _Talk:
             self.chat.says(parts)
         else:
             text = "\n".join(part.get("text", "") for part in parts)
-            self.chat.call(None, recipient, _arguments(text))
+            call_id = self.chat.call(None, recipient, _arguments(text))
+            self._called[call_id] = recipient
         self._answered = None
 
-    def _result(self, content: Mapping[str, Any], path: str) -> None:
+    def _give_up(self) -> None:
+        """What was called so far gets no result any more."""
+        self._open += len(self.chat.waiting)
+        self.chat.waiting.clear()
+
+    def end(self) -> None:
+        self._give_up()
+        if self._open:
+            self.notes.say(f"calls without a result: {self._open}")
+
+    def _result(self, content: Mapping[str, Any], name: str, path: str) -> None:
+        """The result of the first waiting call to the tool that speaks, else of all."""
         parts = list(_parts(content, path, self.notes))
         text = "\n".join(part.get("text", "") for part in parts)
         if self.chat.waiting:
-            self.chat.result(self.chat.waiting[0], text)
+            waiting = self.chat.waiting
+            named = (i for i in waiting if self._called.get(i) == name)
+            self.chat.result(next(named, waiting[0]), text)
             self._answered = self.chat.entries[-1]
         elif self._answered is not None:
             self._answered["content"] += f"\n{text}"

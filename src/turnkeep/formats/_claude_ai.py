@@ -90,7 +90,9 @@ class _Talk:
     def take(self, message: dict[str, Any], path: str) -> None:
         sender = message.get("sender")
         blocks = list(objects(message.get("content"), "content", f"{path}.content"))
-        if not blocks and (text := text_of(message.get("text"))):
+        # The text is a copy of the content, and either may be empty.
+        is_empty = all(kind_of(b) == "text" and not b.get("text") for b, _ in blocks)
+        if is_empty and (text := text_of(message.get("text"))):
             blocks = [(text_block(text), f"{path}.text")]
         files = list(objects(message.get("files"), "files", f"{path}.files"))
         self.notes.left_out("file | only named in the export", len(files))

@@ -7,7 +7,7 @@ from turnkeep.errors import FormatError
 
 from ._sessions._format import Session, SessionFormat, marks_of
 from ._sessions._notes import Notes, counted_ids
-from ._sessions._values import kind_of
+from ._sessions._values import kind_of, text_of
 from ._shape import as_array, as_object, as_text, json_type
 
 NAME: Final = "codex"
@@ -27,12 +27,17 @@ _ANSWERS: Final = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
     "local_shell_call": "function_call_output",
+    "tool_search_call": "tool_search_output",
 }
 """The calls that Codex answers, and the items that it answers them with."""
 
 _OUTPUTS: Final = frozenset(_ANSWERS.values())
 _ABORTED: Final = "aborted"
-"""What Codex sends for a call that was never answered."""
+"""What Codex sends for a call that was never answered; a search for tools finds none.
+"""
+
+_SHOWN_ROLES: Final = {"UserMessage": "user", "AgentMessage": "assistant"}
+"""Items of events (from 0.147 on) that show what was said, and by whom."""
 
 
 def _line(line: dict[Any, Any]) -> str | None:
@@ -94,8 +99,9 @@ class _Rollout:
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self.items: list[dict[str, Any]] = []
-        self.said: list[dict[str, Any]] = []
-        """What the events say was said: all there is where no items were written."""
+        self.said: list[tuple[int, dict[str, Any]]] = []
+        """What the events say was said, and how many items stood before it: some
+        releases wrote it nowhere else."""
         self.has_items = False
         self.instructions: str | None = None
         self.headers = 0
@@ -154,7 +160,7 @@ class _Rollout:
         else:
             summary = as_text(payload.get("message"), "message", f"{path}.message")
             asked = [item for item in self.items if _is_user(item)]
-            self.items = [*asked, _user(summary)]
+            self.items = [*asked, _message("user", summary)]
             self.notes.say(
                 "an old compaction without its history is read as the user's messages "
                 "and its summary"
@@ -168,42 +174,57 @@ class _Rollout:
         if kind == "thread_rolled_back":
             self._roll_back(payload.get("num_turns"), path)
             return
-        text = payload.get("message")
-        if isinstance(text, str) and kind == "user_message":
-            self.said.append(_user(text))
-        elif isinstance(text, str) and kind == "agent_message":
-            part = {"type": "output_text", "text": text}
-            self.said.append(
-                {"type": "message", "role": "assistant", "content": [part]}
-            )
+        if (said := _shown(payload, kind)) is not None:
+            self.said.append((len(self.items), said))
         self.notes.left_out("event | only shown")
 
     def _roll_back(self, turns: Any, path: str) -> None:
         if isinstance(turns, bool) or not isinstance(turns, int) or turns < 0:
             reason = f"num_turns must be a number of turns, got {json_type(turns)}"
             raise FormatError(reason, f"{path}.num_turns")
+        shown = [nth for nth, (_, said) in enumerate(self.said) if _is_user(said)]
         starts = [nth for nth, item in enumerate(self.items) if _is_typed(item)]
+        starts = starts or [self.said[nth][0] for nth in shown]
         if turns and starts:
             cut = starts[max(len(starts) - turns, 0)]
             self.notes.left_out("item | rolled back", len(self.items) - cut)
             del self.items[cut:]
+        if turns and shown:
+            del self.said[shown[max(len(shown) - turns, 0)] :]
 
     def session(self) -> Session:
-        items = self.items
-        if not self.has_items and self.said:
-            items = self.said
-            self.notes.say("the file has events only: calls and results are not in it")
         items = [
-            *([_developer(self.instructions)] if self.instructions else []),
-            *_answered(_once(items, self.notes), self.notes),
+            *([_message("developer", self.instructions)] if self.instructions else []),
+            *_answered(_paired(_once(self._all(), self.notes), self.notes), self.notes),
         ]
         return Session(items, model=self.model)
+
+    def _all(self) -> list[dict[str, Any]]:
+        """The items, with what stands in events alone."""
+        if not self.has_items:
+            if self.said:
+                self.notes.say(
+                    "the file has events only: calls and results are not in it"
+                )
+            return [said for _, said in self.said]
+        asked = [(nth, said) for nth, said in self.said if _is_user(said)]
+        if not asked or any(map(_is_typed, self.items)):
+            return self.items
+        self.notes.say(
+            "what the user said stands in events only, and is read from them"
+        )
+        items = list(self.items)
+        for nth, said in reversed(asked):
+            items.insert(nth, said)
+        return items
 
 
 def _checked(item: Any, path: str) -> dict[str, Any]:
     """An item as it is sent: without what only Codex reads."""
     as_object(item, "an item", path)
     sent = {key: value for key, value in item.items() if key != _PASSTHROUGH}
+    if kind_of(sent) == "compaction_summary":
+        sent["type"] = "compaction"
     if kind_of(sent) == "reasoning" and sent.get("content", "") is None:
         del sent["content"]
     if _PASSTHROUGH in item and _kinds(item):
@@ -242,14 +263,30 @@ def _is_typed(item: Mapping[str, Any]) -> bool:
     return not (isinstance(text, str) and text.lstrip().startswith(_INJECTED))
 
 
-def _user(text: str) -> dict[str, Any]:
-    part = {"type": "input_text", "text": text}
-    return {"type": "message", "role": "user", "content": [part]}
+def _message(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    part = {"type": kind, "text": text}
+    return {"type": "message", "role": role, "content": [part]}
 
 
-def _developer(text: str) -> dict[str, Any]:
-    part = {"type": "input_text", "text": text}
-    return {"type": "message", "role": "developer", "content": [part]}
+def _shown(event: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
+    """What was said, as an event shows it; none of an event that shows something else.
+
+    Up to 0.146 an event of its own, from 0.147 on an item that is completed.
+    """
+    text = event.get("message")
+    if isinstance(text, str) and kind in ("user_message", "agent_message"):
+        return _message("user" if kind == "user_message" else "assistant", text)
+    item = event.get("item")
+    if kind != "item_completed" or not isinstance(item, dict):
+        return None
+    role, content = _SHOWN_ROLES.get(kind_of(item)), item.get("content")
+    if role is None or not isinstance(content, (list, tuple)):
+        return None
+    parts = [part for part in content if isinstance(part, dict)]
+    # The type is spelled "text" in what a user said, and "Text" in an answer.
+    texts = [text_of(part.get("text")) for part in parts]
+    return _message(role, "\n".join(filter(None, texts))) if any(texts) else None
 
 
 def _once(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, Any]]:
@@ -273,16 +310,62 @@ def _once(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, Any]]
     return [dict(item) for item in kept]
 
 
+def _paired(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, Any]]:
+    """*items* without results whose call is not there, as Codex sends them.
+
+    A call or result that comes again before the other half does was written twice; ids
+    that are used again for a new pair stay.
+    """
+    called = {_pair(item) for item in items if kind_of(item) in _ANSWERS}
+    kept: list[dict[str, Any]] = []
+    last: dict[tuple[str, str], dict[str, Any]] = {}
+    orphans: list[str] = []
+    for item in items:
+        pair = _pair(item)
+        if pair is not None:
+            if last.get(pair) == item:
+                notes.left_out("item | written twice")
+                continue
+            if kind_of(item) in _OUTPUTS and pair not in called:
+                orphans.append(pair[1])
+                continue
+            last[pair] = item
+        kept.append(item)
+    if orphans:
+        notes.say(
+            f"results without a call: {counted_ids(orphans)}; as Codex does, they are "
+            "left out"
+        )
+    return kept
+
+
+def _pair(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    """What a call has in common with its result; none of an item that is neither.
+
+    Neither is what OpenAI answers itself.
+    """
+    kind, call_id = kind_of(item), item.get("call_id")
+    answer = _ANSWERS.get(kind, kind)
+    if answer not in _OUTPUTS or not isinstance(call_id, str):
+        return None
+    return None if item.get("execution") == "server" else (answer, call_id)
+
+
+def _given_up(pair: tuple[str, str]) -> dict[str, Any]:
+    """What Codex sends for a call that was never answered."""
+    kind, call_id = pair
+    answer: dict[str, Any] = {"type": kind, "call_id": call_id}
+    if kind == "tool_search_output":
+        return {**answer, "status": "completed", "execution": "client", "tools": []}
+    return {**answer, "output": _ABORTED}
+
+
 def _answered(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, Any]]:
     """*items*, with Codex' answer to each call that was given up.
 
     The newest calls may still be running: they stay open.
     """
-    done = {
-        call_id
-        for item in items
-        if kind_of(item) in _OUTPUTS and isinstance(call_id := item.get("call_id"), str)
-    }
+    done = {_pair(item) for item in items if kind_of(item) in _OUTPUTS}
     newest = len(items)
     while newest and kind_of(items[newest - 1]) in {*_ANSWERS, *_OUTPUTS}:
         newest -= 1
@@ -291,15 +374,14 @@ def _answered(items: Sequence[dict[str, Any]], notes: Notes) -> list[dict[str, A
     given_up: list[str] = []
     for nth, item in enumerate(items):
         made.append(item)
-        kind, call_id = kind_of(item), item.get("call_id")
-        if kind not in _ANSWERS or not isinstance(call_id, str) or call_id in done:
+        pair = _pair(item)
+        if pair is None or pair in done:
             continue
         if nth >= newest:
-            waiting.append(call_id)
+            waiting.append(pair[1])
         else:
-            answer = _ANSWERS[kind]
-            made.append({"type": answer, "call_id": call_id, "output": _ABORTED})
-            given_up.append(call_id)
+            made.append(_given_up(pair))
+            given_up.append(pair[1])
     if given_up:
         notes.say(
             f"calls that were given up: {counted_ids(given_up)}; as Codex does, they "

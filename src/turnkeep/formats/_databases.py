@@ -117,16 +117,14 @@ def _read_opencode(database: sqlite3.Connection, session_id: str) -> Any:
         "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id",
         (session_id,),
     ):
-        found = _parsed(data, part_id)
-        if found is not None:
-            parts.setdefault(message_id, []).append({**found, "id": part_id})
+        found = {**_parsed(data, part_id), "id": part_id}
+        parts.setdefault(message_id, []).append(found)
     messages = [
-        {"info": {**info, "id": i}, "parts": parts.get(i, [])}
+        {"info": {**_parsed(data, i), "id": i}, "parts": parts.get(i, [])}
         for i, data in database.execute(
             "SELECT id, data FROM message WHERE session_id = ? ORDER BY id",
             (session_id,),
         )
-        if (info := _parsed(data, i)) is not None
     ]
     names = ("id", "parentID", "directory", "title")
     return {"info": dict(zip(names, row, strict=True)), "messages": messages}
@@ -168,10 +166,10 @@ def _json(text: Any, row: Any) -> Any:
         raise FormatError(reason, "$") from None
 
 
-def _parsed(text: Any, row: Any) -> dict[str, Any] | None:
-    """The object in a row; none of an empty one, which a full disk leaves behind."""
+def _parsed(text: Any, row: Any) -> dict[str, Any]:
+    """The object in a row; an empty one of no text, which a full disk leaves behind."""
     if not text:
-        return None
+        return {}
     found = _json(text, row)
     if not isinstance(found, dict):
         reason = f"the row {str(row)[:80]!r} holds no object"

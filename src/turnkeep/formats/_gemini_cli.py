@@ -106,8 +106,11 @@ class _Talk:
         self._waiting: dict[str, list[Any]] = {}
         """Results that stand at their calls, and in no user entry so far."""
         self._open: set[str] = set()
+        """Calls of the model's last turn."""
         self._seen: set[str] = set()
-        """Answered calls of the model's last turn."""
+        """Those that are answered."""
+        self._done: set[str] = set()
+        """Answered calls of all turns."""
 
     def take(self, entry: dict[str, Any], path: str) -> None:
         kind = kind_of(entry)
@@ -162,27 +165,36 @@ class _Talk:
         kept = []
         for part in parts:
             call_id = _id(part, "functionResponse")
-            if call_id is None or call_id not in self._seen:
+            if call_id is None or not self._is_done(call_id):
                 kept.append(part)
             else:
                 self.notes.left_out("result | written twice")
             if call_id is not None:
                 self._seen.add(call_id)
+                self._done.add(call_id)
                 self._waiting.pop(call_id, None)
         for found in self._waiting.values():
             kept += found
-        self._seen |= self._waiting.keys()
-        self._waiting.clear()
+        self._settle()
         if any(_id(part, "functionResponse") for part in kept):
             self.contents.append({"role": "user", "parts": kept})
+
+    def _is_done(self, call_id: str) -> bool:
+        """Whether a call has its result: ids may be used again by a later turn."""
+        return call_id in (self._seen if call_id in self._open else self._done)
+
+    def _settle(self) -> None:
+        """The results that were waiting are given."""
+        self._seen |= self._waiting.keys()
+        self._done |= self._waiting.keys()
+        self._waiting.clear()
 
     def _answer(self) -> None:
         """Give the results that no user entry gave."""
         parts = [part for found in self._waiting.values() for part in found]
         if parts:
             self.contents.append({"role": "user", "parts": parts})
-        self._seen |= self._waiting.keys()
-        self._waiting.clear()
+        self._settle()
 
     def session(self) -> Session:
         self._answer()

@@ -87,12 +87,13 @@ class _Said:
     def of(cls, message: dict[str, Any], path: str) -> _Said:
         info = as_object(message.get("info"), "info", f"{path}.info")
         role = info.get("role")
-        if role not in ("user", "assistant"):
+        if role not in ("user", "assistant") and info.keys() - {"id"}:
             reason = f"unknown role {role!r} (expected user or assistant)"
             raise FormatError(reason, f"{path}.info.role")
         parts = list(objects(message.get("parts"), "parts", f"{path}.parts"))
         parts.sort(key=lambda part: text_of(part[0].get("id")))
-        return cls(text_of(info.get("id")), role, info, parts)
+        # Of a message that a full disk emptied, its id is all there is.
+        return cls(text_of(info.get("id")), role or "", info, parts)
 
     def part(self, kind: str) -> dict[str, Any] | None:
         return next((part for part, _ in self.parts if kind_of(part) == kind), None)
@@ -126,15 +127,30 @@ def _context(messages: Sequence[_Said], notes: Notes) -> Sequence[_Said]:
         compaction = asked.part("compaction") if asked.role == "user" else None
         if compaction is None:
             continue
-        answer = next((m for m in messages[nth + 1 : nth + 2] if m.is_summary), None)
-        if answer is None:
+        end = _summary_of(asked, nth, messages)
+        if end is None:
             notes.say("a compaction was not finished: it replaces nothing")
             continue
         tail = compaction.get("tail_start_id")
         kept = [m for m in messages[:nth] if isinstance(tail, str) and m.id >= tail]
         notes.left_out("message | replaced by a compaction", nth - len(kept))
-        return [asked, answer, *kept, *messages[nth + 2 :]]
+        return [*messages[nth : end + 1], *kept, *messages[end + 1 :]]
     return messages
+
+
+def _summary_of(asked: _Said, nth: int, messages: Sequence[_Said]) -> int | None:
+    """Where the summary stands that answers the request at *nth*.
+
+    It names the request; failed attempts may stand between the two. Without a name it
+    is the next message.
+    """
+    for place in range(nth + 1, len(messages)):
+        message = messages[place]
+        parent = message.info.get("parentID")
+        named = parent == asked.id if parent is not None else place == nth + 1
+        if named and message.is_summary:
+            return place
+    return None
 
 
 class _Talk:
@@ -148,6 +164,9 @@ class _Talk:
         self._given_up: list[str] = []
 
     def take(self, message: _Said, *, is_last: bool) -> None:
+        if not message.role:
+            self.notes.left_out("message | it was stored empty")
+            return
         if message.role == "user":
             self._asked(message)
             return
@@ -191,8 +210,10 @@ class _Talk:
         else:
             self._skip(kind)
 
-    def _skip(self, kind: Any) -> None:
-        if kind not in _BOOKKEEPING:
+    def _skip(self, kind: str) -> None:
+        if not kind:
+            self.notes.left_out("part | it was stored empty")
+        elif kind not in _BOOKKEEPING:
             self.notes.left_out(f"part of type {kind[:40]}")
 
     def _thought(self, part: dict[str, Any], message: _Said) -> None:

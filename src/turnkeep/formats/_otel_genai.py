@@ -21,19 +21,21 @@ _SYSTEM: Final = "gen_ai.system_instructions"
 _TOOLS: Final = "gen_ai.tool.definitions"
 _MODEL: Final = "gen_ai.request.model"
 _SPEAKERS: Final = frozenset({"user", "assistant", "system", "developer", "tool"})
-_PARTS: Final = frozenset(
-    {
-        "text",
-        "reasoning",
-        "tool_call",
-        "tool_call_response",
-        "server_tool_call",
-        "server_tool_call_response",
-        "blob",
-        "file",
-        "uri",
-    }
-)
+_PARTS: Final = {
+    "text": "content",
+    "reasoning": "content",
+    "tool_call": None,
+    "tool_call_response": None,
+    "server_tool_call": None,
+    "server_tool_call_response": None,
+    "blob": "content",
+    "file": "file_id",
+    "uri": "uri",
+}
+"""The types of parts, and the key that tells them from others' of that name."""
+
+_FOREIGN: Final = ("tool-", "dynamic-tool", "step-", "source-", "data-")
+"""How the types of the AI SDK's parts begin."""
 
 
 def _span(span: dict[Any, Any]) -> str | None:
@@ -140,20 +142,20 @@ def _start(span: Any) -> tuple[int, str]:
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
+    """A role, and parts of which one at least is ours and none another's."""
     parts = entry.get("parts")
-    return (
-        isinstance(entry.get("role"), str)
-        and isinstance(parts, (list, tuple))
-        and any(_is_part(part) for part in parts)
-    )
-
-
-def _is_part(part: Any) -> bool:
-    if not isinstance(part, dict) or kind_of(part) not in _PARTS:
+    if not isinstance(entry.get("role"), str) or not isinstance(parts, (list, tuple)):
         return False
-    if part["type"] in {"text", "reasoning"}:
-        return "content" in part
-    return True
+    found = [_is_part(part) for part in parts if isinstance(part, dict)]
+    return any(found) and False not in found
+
+
+def _is_part(part: dict[str, Any]) -> bool | None:
+    """Whether a part is ours; none where its type is nobody's that we know."""
+    kind = kind_of(part)
+    if kind in _PARTS:
+        return _PARTS[kind] is None or _PARTS[kind] in part
+    return False if kind.startswith(_FOREIGN) else None
 
 
 def _session(found: Mapping[str, Any], path: str, notes: Notes) -> Session:
