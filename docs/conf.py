@@ -35,6 +35,7 @@ autodoc_member_order = "bysource"
 # Integrations import their hosts, which the documentation does not need.
 autodoc_mock_imports = [
     "agents",
+    "google",
     "langchain",
     "langchain_core",
     "langgraph",

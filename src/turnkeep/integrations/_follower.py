@@ -210,9 +210,25 @@ class Follower:
 
 
 def _is_answer(old: Any, new: Any) -> bool:
-    """Whether both are results of the same call."""
-    call = old.get("tool_call_id") or old.get("call_id")
-    return call is not None and call == (new.get("tool_call_id") or new.get("call_id"))
+    """Whether both are results of the same calls."""
+    answered = _answered(old)
+    return bool(answered) and answered == _answered(new)
+
+
+def _answered(entry: Any) -> list[Any]:
+    """Ids of the calls that an entry answers; their names where there are no ids."""
+    call = entry.get("tool_call_id") or entry.get("call_id")
+    if call is not None:
+        return [call]
+    parts = [p for p in entry.get("parts") or () if "functionResponse" in p]
+    blocks = [b for b in _list(entry.get("content")) if "toolResult" in b]
+    return [part["functionResponse"].get("name") for part in parts] + [
+        block["toolResult"].get("toolUseId") for block in blocks
+    ]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _given(request: Request, entries: list[Any], window: Window) -> list[Any]:
