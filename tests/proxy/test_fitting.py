@@ -177,6 +177,22 @@ def test_sessions_are_kept_apart(provider: StrictProvider) -> None:
     assert again.status_code == 200
 
 
+def test_a_key_in_the_url_tells_users_apart(provider: StrictProvider) -> None:
+    """As Google's clients may send it."""
+    program = Program("gemini")
+    body = program.first("hello")
+    with Running(settings(provider, 4_000)) as proxy:
+        names = [
+            httpx.post(f"{proxy.url}{program.path}?key={key}", json=body).headers[
+                "x-turnkeep-session"
+            ]
+            for key in ("one", "two", "one")
+        ]
+
+    assert names[0] != names[1]
+    assert names[0] == names[2]
+
+
 @pytest.mark.parametrize("pinned", [True, False])
 def test_what_programs_say_before_the_first_question_stays(
     provider: StrictProvider, pinned: bool

@@ -126,7 +126,13 @@ class Proxy:
         if route is not None and body is not None:
             try:
                 fitted = await asyncio.to_thread(
-                    self.fitter.fit, route, upstream, request.headers, raw, body
+                    self.fitter.fit,
+                    route,
+                    upstream,
+                    request.headers,
+                    raw,
+                    body,
+                    request.query_params.get("key"),
                 )
             except BudgetExceededError as error:
                 return self._too_long(route, error)

@@ -89,10 +89,19 @@ class Fitter:
         headers: Any,
         raw: bytes,
         body: Mapping[str, Any],
+        key_in_url: str | None = None,
     ) -> Fitted | None:
         """What to send for a request; none: it passes as it is.
 
         Costs a comparison with what the session held, and what is new.
+
+        Args:
+            route: What the path says.
+            upstream: Where it goes.
+            headers: Of the request.
+            raw: The body as it came.
+            body: The same, read.
+            key_in_url: The credential, where the URL has it.
 
         Raises:
             BudgetExceededError: What must stay does not fit.
@@ -106,7 +115,9 @@ class Fitter:
             return None
         if self.settings.budget(model) is None:
             return None
-        name = self.sessions.name_of(upstream, route.format, model, headers, body)
+        name = self.sessions.name_of(
+            [upstream, route.format, key_in_url], model, headers, body
+        )
         session = self.sessions.find(
             name, model, route.format, lambda: self._made(route.format, model)
         )

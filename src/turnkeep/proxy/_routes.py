@@ -22,7 +22,7 @@ _PATHS: Final[tuple[tuple[re.Pattern[str], str, Kind], ...]] = (
         "answer",
     ),
     (
-        re.compile(r".*/model/(?P<model>[^/]+)/converse(?:-stream)?"),
+        re.compile(r".*/model/(?P<model>.+)/converse(?:-stream)?"),
         "bedrock",
         "answer",
     ),

@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -135,8 +135,7 @@ class Sessions:
 
     def name_of(
         self,
-        upstream: str,
-        form: str,
+        place: Sequence[str | None],
         model: str,
         headers: Any,
         body: Mapping[str, Any],
@@ -152,8 +151,7 @@ class Sessions:
             named = _named_in(body)
         parts: list[Any] = [
             [headers.get(name) for name in _CREDENTIALS],
-            upstream,
-            form,
+            place,
             _family(model),
             bool(body.get("tools")),
             named,

@@ -76,6 +76,7 @@ class Told:
         if log is not None:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             self._log = os.open(Path(log), flags, 0o600)
+            os.fchmod(self._log, 0o600)
         self.total = self.saved = self.read = self.cached = 0
 
     def fitted(self, fitted: Fitted, *, status: int) -> None:
