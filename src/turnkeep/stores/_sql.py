@@ -18,7 +18,7 @@ from turnkeep.serial import dumps, loads
 from ._checks import check_state
 from ._codec import corrupt, load_body, load_call, load_state, merged
 from ._progress import Progress
-from ._sql_seals import demand_seal, demand_text, seal
+from ._sql_seals import demand_numbers, demand_seal, demand_text, seal
 from ._tail import RawRow
 from ._values import CallRecord, Row, is_id, unknown
 
@@ -200,9 +200,28 @@ def call_of(n: int, row: tuple[Any, ...], where: str) -> CallRecord:
     return made
 
 
-def raw(found: Rows) -> list[RawRow]:
-    """Message rows, typed."""
-    return [RawRow(*row) for row in found]
+def raw(found: Rows, n: int) -> list[RawRow]:
+    """Message rows of conversation number *n*, in which numbers are numbers.
+
+    Raises:
+        CorruptStoreError: One of them is none.
+    """
+    rows = [RawRow(*row) for row in found]
+    for row in rows:
+        numbers = row.seq, row.kind, row.step, row.turn, row.tokens, row.version
+        demand_numbers(numbers, f"messages of conversation number {n}, row {row.seq!r}")
+    return rows
+
+
+def numbers(found: Rows, n: int) -> Rows:
+    """Rows of whole numbers, of conversation number *n*.
+
+    Raises:
+        CorruptStoreError: One of them is none.
+    """
+    for row in found:
+        demand_numbers(row, f"steps and turns of conversation number {n}")
+    return found
 
 
 def sealed(n: int, row: RawRow) -> tuple[Any, ...]:
@@ -252,12 +271,12 @@ def batched(values: Iterable[Any]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def all_rows(n: int) -> Generator[Query, Rows, list[RawRow]]:
-    """Every message row of a conversation, in order."""
+    """Every message row of a conversation, in order, as it is kept."""
     found = yield Query(
         f"SELECT {ROW} FROM messages WHERE conversation = ? ORDER BY seq",  # noqa: S608
         (n,),
     )
-    return raw(found)
+    return [RawRow(*row) for row in found]
 
 
 def state_of(n: int, conversation_id: str) -> Generator[Query, Rows, dict[str, Any]]:

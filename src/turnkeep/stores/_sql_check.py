@@ -23,7 +23,7 @@ from ._sql import (
     opened,
     state_of,
 )
-from ._sql_seals import BROKEN_SEAL, demand_text, seal
+from ._sql_seals import BROKEN_SEAL, demand_numbers, demand_text, seal
 from ._sql_write import grouped
 from ._tail import RawRow
 from ._values import Damage, is_id, serial_of, unknown
@@ -74,16 +74,17 @@ def _check_one(row: tuple[Any, ...]) -> Generator[Query, Rows, list[Damage]]:
     )
     one = _One(found, rows)
     # Where a row is damaged, what is compared with it may be of any type.
-    sound = one.seals(row[-1])
+    one.seals(row[-1])
     try:
         one.figures()
         messages = one.messages()
         if len(messages) == len(rows):
-            one.places(messages, {(step, seq) for step, seq in links})
-        yield from one.versions()
+            one.places(messages, one.numbers("links", links))
         yield from one.calls({m.id: len(m.tool_calls) for m in messages})
+        yield from one.changes()
+        yield from one.versions()
     except (TypeError, ValueError, AttributeError):
-        if sound:
+        if not one.damage:
             raise
     try:
         yield from state_of(found.n, found.id)
@@ -103,7 +104,19 @@ class _One:
     def note(self, where: str, reason: str) -> None:
         self.damage.append(Damage(self.found.id, where, reason))
 
-    def seals(self, crc: object) -> bool:
+    def numbers(self, where: str, rows: Rows) -> list[tuple[int, ...]]:
+        """Those of *rows* that hold whole numbers alone; the others are damage."""
+        sound: list[tuple[int, ...]] = []
+        for row in rows:
+            try:
+                demand_numbers(row, where)
+            except CorruptStoreError as error:
+                self.note(where, str(error))
+            else:
+                sound.append(row)
+        return sound
+
+    def seals(self, crc: object) -> None:
         """Whether the rows of the conversation and its messages are as written."""
         found = self.found
         if crc != found.seal():
@@ -111,7 +124,6 @@ class _One:
         for row in self.rows:
             if row.crc != seal(found.n, *row[:-1]):
                 self.note(f"messages, row {row.seq}", BROKEN_SEAL)
-        return not self.damage
 
     def figures(self) -> None:
         """Whether the conversation's own row counts what is there."""
@@ -142,8 +154,11 @@ class _One:
                 self.note(f"messages, row {row.seq}", str(error))
         return messages
 
-    def places(self, messages: Sequence[Message], links: set[tuple[int, int]]) -> None:
+    def places(
+        self, messages: Sequence[Message], filed: Sequence[tuple[int, ...]]
+    ) -> None:
         """Whether steps, turns, links and open calls are those of the messages."""
+        links = {(step, seq) for step, seq in filed}
         seqs = [row.seq for row in self.rows]
         placed, after = grouped(list(zip(seqs, messages, strict=True)))
         for place, row in zip(placed, self.rows, strict=True):
@@ -178,6 +193,17 @@ class _One:
             )
             self.note("conversations", reason)
 
+    def changes(self) -> Generator[Query, Rows, None]:
+        """Whether what is told about changed messages is as it was written."""
+        found = yield Query(
+            "SELECT version, message_id, removed, crc FROM changes"
+            " WHERE conversation = ? ORDER BY version, message_id",
+            (self.found.n,),
+        )
+        for *change, crc in found:
+            if crc != seal(self.found.n, *change):
+                self.note(f"changes, {change[1]!r:.60}", BROKEN_SEAL)
+
     def versions(self) -> Generator[Query, Rows, None]:
         """Whether nothing is newer than the conversation, or out of order."""
         found = self.found
@@ -196,14 +222,6 @@ class _One:
                 )
                 self.note(f"messages, row {row.seq}", reason)
             newest = max(newest, version)
-        changes = yield Query(
-            "SELECT version, message_id, removed, crc FROM changes"
-            " WHERE conversation = ? ORDER BY version, message_id",
-            (found.n,),
-        )
-        for *change, crc in changes:
-            if crc != seal(found.n, *change):
-                self.note(f"changes, {change[1]!r:.60}", BROKEN_SEAL)
         for table in ("calls", "changes"):
             [(last,)] = yield Query(
                 f"SELECT max(version) FROM {table} WHERE conversation = ?",  # noqa: S608
@@ -215,7 +233,7 @@ class _One:
         waits = yield Query(
             "SELECT seq FROM waiting WHERE conversation = ?", (found.n,)
         )
-        for (seq,) in waits:
+        for (seq,) in self.numbers("waiting", waits):
             if not 0 <= seq < found.next_seq:
                 reason = f"messages wait from row {seq} on, which is not there"
                 self.note("waiting", reason)

@@ -15,6 +15,7 @@ from typing import Final
 from turnkeep.errors import CorruptStoreError
 
 from ._sql import HEAD, SEARCH_ROW, Dialect, Query, Rows, batched, decoded
+from ._sql_seals import demand_numbers
 from ._tail import RawRow
 from ._words import words_of
 
@@ -82,5 +83,6 @@ def indexed(dialect: Dialect, n: int) -> Generator[Query, Rows, int]:
     if n not in damaged:
         return _NOWHERE
     found = yield Query("SELECT seq FROM waiting WHERE conversation = ?", (n,))
+    demand_numbers(found[0], "waiting")
     border: int = found[0][0]
     return border

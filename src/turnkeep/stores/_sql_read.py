@@ -27,6 +27,7 @@ from ._sql import (
     found_of,
     head,
     head_of,
+    numbers,
     possible,
     raw,
     state_of,
@@ -157,32 +158,31 @@ def _answer(n: int, ask: Ask) -> Generator[Query, Rows, list[Any]]:
         case Newest(before, limit):
             where = "" if before is None else " AND seq < ?"
             values = (n, limit) if before is None else (n, before, limit)
-            return raw(
-                (yield Query(f"{_ROWS}{where} ORDER BY seq DESC LIMIT ?", values))
-            )
+            found = yield Query(f"{_ROWS}{where} ORDER BY seq DESC LIMIT ?", values)
+            return raw(found, n)
         case Forward(start, limit):
             sql = f"{_ROWS} AND seq >= ? ORDER BY seq LIMIT ?"
-            return raw((yield Query(sql, (n, start, limit))))
+            return raw((yield Query(sql, (n, start, limit))), n)
         case Fixed():
             # The condition of the index `held`, word for word.
             sql = f"{_ROWS} AND (pin IS NOT NULL OR kind = 0) ORDER BY seq"
-            return raw((yield Query(sql, (n,))))
+            return raw((yield Query(sql, (n,))), n)
         case NextTurn(after):
             # The condition of the index `starts`, word for word.
             sql = (
                 "SELECT seq, turn FROM messages WHERE conversation = ? AND seq > ?"
                 " AND seq = turn ORDER BY seq LIMIT 1"
             )
-            return (yield Query(sql, (n, after)))
+            return numbers((yield Query(sql, (n, after))), n)
         case Numbered(seqs):
             found = yield from _in(f"{_ROWS} AND seq", n, seqs)
-            return raw(found)
+            return raw(found, n)
         case LinksOf(steps):
-            return (yield from _in(f"{links} AND step", n, steps))
+            return numbers((yield from _in(f"{links} AND step", n, steps)), n)
         case LinksFrom(None, seqs):
-            return (yield from _in(f"{links} AND seq", n, seqs))
+            return numbers((yield from _in(f"{links} AND seq", n, seqs)), n)
         case LinksFrom(start):
-            return (yield Query(f"{links} AND seq >= ?", (n, start)))
+            return numbers((yield Query(f"{links} AND seq >= ?", (n, start))), n)
 
 
 def _in(sql: str, n: int, values: Iterable[int]) -> Generator[Query, Rows, Rows]:
@@ -199,7 +199,9 @@ def read_messages(
     found = yield from head(conversation_id)
     rows: list[RawRow] = []
     for marks, part in batched(possible(message_ids)):
-        rows += raw((yield Query(f"{_ROWS} AND id IN ({marks})", (found.n, *part))))
+        values = (found.n, *part)
+        named = yield Query(f"{_ROWS} AND id IN ({marks})", values)
+        rows += raw(named, found.n)
     rows.sort()
     return tuple(decoded(row, found.n, conversation_id) for row in rows)
 
@@ -218,7 +220,8 @@ def since(found: Head, version: int) -> Generator[Query, Rows, Delta]:
         return Delta(found.version, found.serial, everything, reset=True)
     if version == found.version:
         return Delta(found.version, found.serial, Change())
-    fresh = raw((yield Query(NEW_ROWS.format(ROW), (found.n, found.n, version))))
+    newest = yield Query(NEW_ROWS.format(ROW), (found.n, found.n, version))
+    fresh = raw(newest, found.n)
     touched = yield Query(
         "SELECT message_id, removed, version, crc FROM changes"
         " WHERE conversation = ? AND version > ? ORDER BY version",
@@ -232,7 +235,8 @@ def since(found: Head, version: int) -> Generator[Query, Rows, Delta]:
     replaced: list[RawRow] = []
     for marks, part in batched(sorted(changed)):
         values = (found.n, *part)
-        replaced += raw((yield Query(f"{_ROWS} AND id IN ({marks})", values)))
+        named = yield Query(f"{_ROWS} AND id IN ({marks})", values)
+        replaced += raw(named, found.n)
     replaced.sort()
     calls = yield from calls_of(found, version)
     return Delta(

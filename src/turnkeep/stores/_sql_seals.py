@@ -70,3 +70,17 @@ def demand_seal(kept: object, columns: tuple[Any, ...], where: str) -> None:
     if kept != seal(*columns):
         reason = f"{where}: {BROKEN_SEAL}"
         raise CorruptStoreError(reason)
+
+
+def demand_numbers(values: tuple[object, ...], where: str) -> None:
+    """Refuse columns that should hold whole numbers and do not.
+
+    SQLite keeps any value in any column, and rows are compared before they are opened.
+
+    Raises:
+        CorruptStoreError: One of them holds something else.
+    """
+    for value in values:
+        if type(value) is not int:
+            reason = f"{where}: a whole number expected, found {value!r:.60}"
+            raise CorruptStoreError(reason)

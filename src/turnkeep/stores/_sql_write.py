@@ -86,7 +86,7 @@ class Writer:
                 f" AND id IN ({marks})",
                 (self.n, *part),
             )
-            found.update((row.id, row) for row in raw(rows))
+            found.update((row.id, row) for row in raw(rows, self.n))
         return found
 
     def _demand(
