@@ -22,7 +22,7 @@ from turnkeep.errors import (
     UnknownConversationError,
     UnknownMessageError,
 )
-from turnkeep.model import Message, Role, Text, ToolCall
+from turnkeep.model import Message, Opaque, Role, Text, ToolCall
 from turnkeep.stores import (
     CallRecord,
     Change,
@@ -628,6 +628,28 @@ def test_a_message_that_answers_and_asks(store: Store) -> None:
     assert ids(found) == ["s", "q1", "a1", "both", "msg-8"]
     store.write("chat", Change(pins=[Pin("both", None), Pin("a1", "step")]), expected=2)
     assert ids(store.read_tail("chat", messages=1, held=True)) == ids(found)
+
+
+def test_a_providers_own_pair_in_two_messages(store: Store) -> None:
+    """One by one or all at once: it is filed alike, and a tail has both halves."""
+    asks = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"}
+    answers = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1"}
+    messages = [
+        *say("q", start=0),
+        Message("assistant", [Opaque(asks, "anthropic"), ToolCall("c1", "f")], id="a"),
+        Message.tool_result("c1", "r", id="r"),
+        Message("assistant", [Opaque(answers, "anthropic"), Text("found")], id="b"),
+        *say(*"cdef"),
+    ]
+    store.create("whole", Change.of_messages(messages))
+    store.create("single")
+    for version, message in enumerate(messages, 1):
+        store.write("single", Change.of_messages([message]), expected=version)
+
+    assert store.check() == ()
+    for name in ("whole", "single"):
+        found = ids(store.read_tail(name, messages=1, held=True))
+        assert {"a", "b"} <= set(found) or not {"a", "b"} & set(found)
 
 
 def test_an_edit_may_change_what_a_message_is(store: Store) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -12,6 +16,8 @@ from hypothesis import strategies as st
 
 from tests.generators import EVERYTHING, PLAIN, Menu, decoded, histories
 from tests.paths import read_corpus
+from turnkeep.formats import _copies as copies
+from turnkeep.formats import _pieces as pieces_of_it
 from turnkeep.formats import get_format
 from turnkeep.formats._pieces import Pieces
 from turnkeep.formats._sending import request_of
@@ -187,3 +193,58 @@ def test_system_text_that_comes_late_is_where_it_belongs(name: str) -> None:
         assert made is None or made == request_of(name, window, TOOLS, demands)
 
     assert made is not None
+
+
+class _Signal(BaseException):
+    """What the handler of a signal raises: anywhere."""
+
+
+def _struck(work: Callable[[], object], nth: int) -> bool:
+    """Do *work* with an exception at its *nth* line here; whether it came."""
+    before, seen = sys.gettrace(), 0
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal seen
+        del arg
+        if frame.f_code.co_filename not in (pieces_of_it.__file__, copies.__file__):
+            return None
+        if event == "line":
+            seen += 1
+            if seen == nth:
+                raise _Signal
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    except _Signal:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_a_signal_in_the_middle_leaves_nothing_half_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At any line: the next window and its request are whole."""
+    history, demands = agent(6), demands_of("openai")
+
+    def ask(pieces: Pieces, total: int) -> tuple[list[Message], Any]:
+        window = pieces.messages(history, total, "key", lambda: range(total))
+        return window, pieces.request("openai", window, TOOLS, demands, "key")
+
+    nth = 1
+    while True:
+        pieces = Pieces()
+        # Python itself lets no signal in between a lock and its block; tracing does.
+        monkeypatch.setattr(pieces, "_lock", nullcontext())
+        ask(pieces, 6)
+        struck = _struck(partial(ask, pieces, 10), nth)
+        window, made = ask(pieces, 12)
+        assert window == history[:12]
+        assert made == request_of("openai", window, TOOLS, demands)
+        if not struck:
+            break
+        nth += 1
+    assert nth > 20

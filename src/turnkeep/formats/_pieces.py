@@ -63,11 +63,14 @@ class Pieces:
                 Which messages the window holds, should it be made from the start.
         """
         with self._lock:
-            if key is not None and key == self._key and self._total <= total:
+            follows = key is not None and key == self._key and self._total <= total
+            self._key = None  # whatever interrupts this, all is made anew then
+            if follows:
                 self._made += history[self._total : total]
             else:
                 self._made = list(map(history.__getitem__, indexes()))
-            self._key, self._total = key, total
+            self._total = total
+            self._key = key
             return self._made[:]
 
     def request(
@@ -101,8 +104,11 @@ class Pieces:
                 fmt: object = get_format(name)
                 if not isinstance(fmt, Piecewise):
                     return None
-                known = self._request = _Request(fmt, tools, demands)
-            return known.write(messages, key)
+                known = _Request(fmt, tools, demands)
+            self._request = None  # what is interrupted is not gone on with
+            made = known.write(messages, key)
+            self._request = known
+            return made
 
 
 class _Request:

@@ -221,6 +221,8 @@ class _Placer:
         newest = self.step
         if entry.hosted is not None:
             self.reach = _reached(self.reach, seq, entry.hosted)
+            # What a provider's own calls tie is all in reach, and needs no links.
+            entry = entry._replace(hosted=None)
         theirs = self._add(seq, entry)
         if theirs not in self.home:
             if entry.kind == USER or self.turn < 0:
