@@ -41,6 +41,7 @@ autodoc_mock_imports = [
     "langgraph",
     "litellm",
     "pydantic_ai",
+    "strands",
 ]
 # No inventory can be fetched where CI runs, so names of other projects stay unlinked.
 nitpick_ignore_regex = [
