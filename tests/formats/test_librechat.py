@@ -107,3 +107,14 @@ def test_messages_without_an_id_are_no_mark() -> None:
     value = {"conversationId": "c", "messages": [{"text": "a"}], "messagesTree": 7}
 
     assert match_format(value, "librechat").score == 0
+
+
+def test_a_call_that_is_not_done_is_open() -> None:
+    """Its output is empty until then; one that is there counts, whatever is said."""
+    empty = call("a", output="", progress=0.1)
+    started = call("b", output="half", progress=0.5)
+    done = call("c", output="", progress=1)
+    value = chat(asks("1", None, "go"), said("2", "1", empty, started, done))
+
+    assert [line for line in spoken(value) if " = " in line] == ["b = half", "c = "]
+    assert "calls without a result: 1" in notes_of(value)

@@ -187,3 +187,72 @@ def test_is_no_message_of_the_ai_sdk(part: dict[str, Any]) -> None:
     message = {"id": "m", **said("assistant", text("hi"), part)}
 
     assert match_format([message], "otel-genai").score == 0
+
+
+def attributes(**values: Any) -> list[dict[str, Any]]:
+    """As OTLP's JSON has them; names are without their `gen_ai.`."""
+    return [
+        {"key": f"gen_ai.{key.replace('_', '.')}", "value": {"stringValue": value}}
+        for key, value in values.items()
+    ]
+
+
+def chat(start: int, *texts: str, **more: str) -> dict[str, Any]:
+    asked = json.dumps([said("user", text(one)) for one in texts])
+    found = attributes(input_messages=asked, **more)
+    return {"name": "chat", "startTimeUnixNano": str(start), "attributes": found}
+
+
+def test_an_export_of_spans_is_read_whole() -> None:
+    """As OTLP writes it to files, alone and as lines."""
+    tool = {"name": "execute_tool", "startTimeUnixNano": "9", "attributes": []}
+    spans = [chat(2, "a", "b"), chat(1, "a"), tool]
+    export = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    later = {"resourceSpans": [{"scopeSpans": [{"spans": [chat(3, "a", "b", "c")]}]}]}
+
+    assert detect(export).format == "otel-genai"
+    assert spoken(export) == ["user: a", "user: b"]
+    assert spoken([export, later]) == ["user: a", "user: b", "user: c"]
+    assert "2 spans (its messages stand in the last one)" in notes_of([export, later])
+
+
+def test_messages_may_stand_in_events_and_records() -> None:
+    event = {"name": "gen_ai.client.inference.operation.details", **chat(1, "a")}
+    record = {"timeUnixNano": "5", "attributes": chat(1, "b")["attributes"]}
+
+    assert spoken({"name": "chat", "attributes": [], "events": [event]}) == ["user: a"]
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    assert spoken(logs) == ["user: b"]
+
+
+def test_spans_of_another_conversation_are_said_to_be_left_out() -> None:
+    spans = [
+        chat(1, "mine", conversation_id="1"),
+        chat(0, "theirs", conversation_id="2"),
+    ]
+
+    assert spoken(spans) == ["user: mine"]
+    assert "1 span (of another conversation)" in notes_of(spans)
+
+
+def test_an_export_without_messages_is_refused() -> None:
+    with pytest.raises(FormatError, match="expected a span with"):
+        open_messages({"resourceSpans": []}, "otel-genai")
+
+
+def test_nothing_is_found_at_any_depth() -> None:
+    """However deep a value nests, looking for marks ends."""
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+
+    assert match_format({"spans": deep}, "otel-genai").score == 0
+
+
+def test_a_message_that_is_damaged_is_named_by_its_place() -> None:
+    damaged = said("user", text("a"), {"type": "text", "content": None})
+
+    with pytest.raises(FormatError) as caught:
+        open_messages([damaged], "otel-genai")
+
+    assert caught.value.path == "$[0].parts[1].content"

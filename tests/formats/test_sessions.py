@@ -25,7 +25,7 @@ from turnkeep.formats import (
     open_messages,
     read,
 )
-from turnkeep.formats._databases import read_stored
+from turnkeep.formats._databases import read_stored, stored_sessions
 from turnkeep.formats._registry import SESSIONS
 from turnkeep.model import Message, Text, ToolCall, ToolResult, same
 
@@ -394,7 +394,7 @@ def test_rows_without_data_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("DROP TABLE part", "no database of opencode or goose"),
+        ("DROP TABLE part", "no database of opencode, goose, ADK or the OpenAI Agents"),
         ("ALTER TABLE message RENAME COLUMN data TO other", "cannot be read"),
         ("UPDATE part SET data='{'", "holds no JSON"),
         ("UPDATE message SET data='[]'", "holds no object"),
@@ -538,3 +538,62 @@ def test_nothing_is_taken_for_a_session_without_a_mark(name: str, value: Any) ->
 def test_a_scalar_is_no_session(name: str, value: Any) -> None:
     with pytest.raises(FormatError):
         get_format(name).open(value)
+
+
+ADK_EVENTS = """
+CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT, state TEXT,
+    create_time REAL, update_time {time}, PRIMARY KEY (app_name, user_id, id));
+CREATE TABLE events (id TEXT, app_name TEXT, user_id TEXT, session_id TEXT,
+    invocation_id TEXT, timestamp REAL, event_data TEXT);
+INSERT INTO sessions VALUES ('shop', 'ana', 's1', '{{}}', 1, {first});
+INSERT INTO sessions VALUES ('shop', 'bob', 's1', '{{}}', 1, {second});
+INSERT INTO events VALUES ('e2', 'shop', 'ana', 's1', 'i', 2.0,
+    '{{"author": "agent", "invocationId": "i", "timestamp": 2.0,
+    "content": {{"role": "model", "parts": [{{"text": "yo"}}]}}}}');
+INSERT INTO events VALUES ('e1', 'shop', 'ana', 's1', 'i', 1.0,
+    '{{"author": "user", "invocation_id": "i", "timestamp": 1.0,
+    "content": {{"role": "user", "parts": [{{"text": "hi"}}]}}}}');
+"""
+
+
+@pytest.mark.parametrize(
+    ("time", "first", "second"),
+    [
+        ("REAL", "100.5", "50.0"),
+        ("DATETIME", "'2026-01-02 03:04:05.5'", "'2026-01-01 00:00:00'"),
+    ],
+)
+def test_a_database_of_adk_holds_its_sessions(
+    tmp_path: Path, time: str, first: str, second: str
+) -> None:
+    """Both of its services: one writes times as numbers, the other as texts."""
+    path = tmp_path / "adk.db"
+    made = sqlite3.connect(path)
+    made.executescript(ADK_EVENTS.format(time=time, first=first, second=second))
+    made.close()
+
+    ids = [one.id for one in stored_sessions(path)]
+
+    assert ids == ["shop/ana/s1", "shop/bob/s1"]
+    assert spoken(read_stored(path, ids[0])) == ["user: hi", "assistant: yo"]
+    assert spoken(read_stored(path, ids[1])) == []
+    with pytest.raises(FormatError, match="no session 's1'"):
+        read_stored(path, "s1")
+
+
+def test_a_database_of_the_openai_agents_sdk_holds_its_sessions(
+    tmp_path: Path,
+) -> None:
+    """Half pairs are mended, as the API refuses them (openai-agents-python#4615)."""
+    path = database(tmp_path, "openai-agents-session")
+    (session,) = read(path).value
+
+    assert detect(session).format == "openai-responses"
+    assert spoken(session)[:3] == [
+        "user: Weather?",
+        "assistant: <thinking>",
+        "assistant: weather(call_1)",
+    ]
+    assert "call_orphan" not in str(fit(session, 5_000))
+    with pytest.raises(FormatError, match="no session 'nobody'"):
+        read_stored(path, "nobody")

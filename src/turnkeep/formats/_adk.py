@@ -27,12 +27,15 @@ def _line(event: dict[Any, Any]) -> str | None:
 
 
 def _file(value: dict[Any, Any]) -> str | None:
-    """`events` that are such."""
+    """`events` that are such, or none of them in a session of an app's user."""
     events = value.get("events")
-    for event in events[:20] if isinstance(events, (list, tuple)) else ():
+    if not isinstance(events, (list, tuple)):
+        return None
+    for event in events[:20]:
         if isinstance(event, dict) and (found := _line(event)) is not None:
             return found
-    return None
+    owners = (_get(value, "appName"), _get(value, "userId"))
+    return "the events of an app's user" if not events and all(owners) else None
 
 
 class Adk(SessionFormat):

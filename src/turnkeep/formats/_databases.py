@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -12,9 +12,6 @@ from typing import Any, Final
 import attrs
 
 from turnkeep.errors import FormatError
-
-_OPENCODE: Final = frozenset({"session", "message", "part"})
-_GOOSE: Final = frozenset({"sessions", "messages"})
 
 
 @attrs.frozen
@@ -30,6 +27,18 @@ class Stored:
     """When it was last written, in seconds since 1970."""
 
 
+@attrs.frozen
+class _Program:
+    """How a program lays out its database."""
+
+    name: str
+    columns: Mapping[str, str]
+    """Tables by which it is known, each with a column that it has."""
+    listing: str
+    """Gives id, title, folder, parent and time of each session."""
+    read: Callable[[sqlite3.Connection, str], Any]
+
+
 def stored_sessions(path: Path) -> list[Stored]:
     """The sessions in a database, newest first.
 
@@ -38,8 +47,8 @@ def stored_sessions(path: Path) -> list[Stored]:
     """
     with _opened(path) as (database, program):
         found = [
-            Stored(str(i), str(title or ""), str(folder or ""), parent, updated)
-            for i, title, folder, parent, updated in database.execute(_LISTS[program])
+            Stored(str(i), str(title or ""), str(folder or ""), parent, updated or 0.0)
+            for i, title, folder, parent, updated in database.execute(program.listing)
         ]
     return sorted(found, key=lambda session: (-session.updated, session.id))
 
@@ -51,45 +60,41 @@ def read_stored(path: Path, session_id: str) -> Any:
         FormatError: The database is damaged, or has no such session.
     """
     with _opened(path) as (database, program):
-        read = _read_opencode if program == "opencode" else _read_goose
-        return read(database, session_id)
-
-
-_LISTS: Final = {
-    "opencode": "SELECT id, title, directory, parent_id, time_updated / 1000.0 "
-    "FROM session",
-    "goose": "SELECT s.id, s.name, s.working_dir, NULL, "
-    "coalesce(max(m.created_timestamp), 0) "
-    "FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id",
-}
+        return program.read(database, session_id)
 
 
 def program_of(path: Path) -> str | None:
-    """Whose database a file is, `opencode` or `goose`; none where it is neither's."""
+    """Whose database a file is, by the program's name; none where it is nobody's."""
     try:
         with _opened(path) as (_, program):
-            return program
+            return program.name
     except FormatError:
         return None
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, str]]:
+def _opened(path: Path) -> Iterator[tuple[sqlite3.Connection, _Program]]:
     """A database that cannot be changed through it, and the program that it is of."""
     try:
         with closing(_connect(path)) as database:
-            rows = database.execute("SELECT name FROM sqlite_master")
-            tables = {name for (name,) in rows}
-            if tables >= _OPENCODE:
-                yield database, "opencode"
-            elif tables >= _GOOSE:
-                yield database, "goose"
-            else:
-                reason = f"{path.name}: no database of opencode or goose"
-                raise FormatError(reason, "$")
+            yield database, _known(database, path)
     except sqlite3.Error as error:
         reason = f"{path.name}: the database cannot be read: {error}"
         raise FormatError(reason, "$") from None
+
+
+def _known(database: sqlite3.Connection, path: Path) -> _Program:
+    for program in _PROGRAMS:
+        if all(_has(database, *column) for column in program.columns.items()):
+            return program
+    *names, last = (program.name for program in _PROGRAMS)
+    reason = f"{path.name}: no database of {', '.join(names)} or {last}"
+    raise FormatError(reason, "$")
+
+
+def _has(database: sqlite3.Connection, table: str, column: str) -> bool:
+    found = database.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return (column,) in found.fetchall()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -175,3 +180,72 @@ def _parsed(text: Any, row: Any) -> dict[str, Any]:
         reason = f"the row {str(row)[:80]!r} holds no object"
         raise FormatError(reason, "$")
     return found
+
+
+def _read_adk(database: sqlite3.Connection, session_id: str) -> Any:
+    row = database.execute(
+        f"SELECT app_name, user_id, id FROM sessions WHERE {_ADK_ID} = ?",  # noqa: S608 - a constant
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        raise _missing(session_id)
+    events = database.execute(
+        "SELECT id, event_data FROM events WHERE (app_name, user_id, session_id) = "
+        "(?, ?, ?) ORDER BY timestamp, rowid",
+        row,
+    )
+    found = [_json(data, event_id) for event_id, data in events]
+    return {**dict(zip(("appName", "userId", "id"), row, strict=True)), "events": found}
+
+
+def _read_openai_agents(database: sqlite3.Connection, session_id: str) -> Any:
+    rows = database.execute(
+        "SELECT id, message_data FROM agent_messages WHERE session_id = ? ORDER BY id",
+        (session_id,),
+    ).fetchall()
+    if not rows:
+        raise _missing(session_id)
+    return {"input": [_json(data, row) for row, data in rows]}
+
+
+_ADK_ID: Final = "app_name || '/' || user_id || '/' || id"
+"""One id of the three that a session has."""
+
+
+def _seconds(column: str) -> str:
+    """A time since 1970, from a number or a text."""
+    text = f"CAST(strftime('%s', {column}) AS REAL)"
+    return f"CASE typeof({column}) WHEN 'text' THEN {text} ELSE {column} END"
+
+
+_PROGRAMS: Final = (
+    _Program(
+        "opencode",
+        {"session": "directory", "message": "session_id", "part": "message_id"},
+        "SELECT id, title, directory, parent_id, time_updated / 1000.0 FROM session",
+        _read_opencode,
+    ),
+    _Program(
+        "goose",
+        {"sessions": "working_dir", "messages": "content_json"},
+        "SELECT s.id, s.name, s.working_dir, NULL, "
+        "coalesce(max(m.created_timestamp), 0) "
+        "FROM sessions s LEFT JOIN messages m ON m.session_id = s.id GROUP BY s.id",
+        _read_goose,
+    ),
+    _Program(
+        "ADK",
+        {"sessions": "app_name", "events": "event_data"},
+        f"SELECT {_ADK_ID}, id, app_name, NULL, {_seconds('update_time')} "  # noqa: S608 - constants
+        "FROM sessions",
+        _read_adk,
+    ),
+    _Program(
+        "the OpenAI Agents SDK",
+        {"agent_messages": "message_data"},
+        f"SELECT session_id, session_id, '', NULL, max({_seconds('created_at')}) "  # noqa: S608 - constants
+        "FROM agent_messages GROUP BY session_id",
+        _read_openai_agents,
+    ),
+)
+"""The order counts: a database may hold the tables of several."""

@@ -142,7 +142,7 @@ class _Talk:
             name, given = str(call.get("name")), call.get("args")
             done.append((self.chat.call(call.get("id"), name, given), call))
         for call_id, call in done:
-            if call.get("output") is None:
+            if _is_open(call):
                 self._open += 1
             else:
                 self.chat.result(call_id, text_of(call["output"]))
@@ -167,6 +167,13 @@ class _Talk:
 
 def _is_call(part: Mapping[str, Any]) -> bool:
     return kind_of(part) == "tool_call"
+
+
+def _is_open(call: Mapping[str, Any]) -> bool:
+    """Whether a call has no result: nothing came of it, and it is not done."""
+    progress = call.get("progress")
+    is_done = not isinstance(progress, (int, float)) or progress >= 1
+    return call.get("output") is None or not (is_done or text_of(call["output"]))
 
 
 def _call_of(part: dict[str, Any], path: str) -> dict[str, Any]:

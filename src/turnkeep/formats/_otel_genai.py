@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -34,31 +34,56 @@ _PARTS: Final = {
 }
 """The types of parts, and the key that tells them from others' of that name."""
 
+_EXPORTS: Final = ("resourceSpans", "resourceLogs", "resource_spans", "resource_logs")
+_NESTS: Final = (
+    *_EXPORTS,
+    "scopeSpans",
+    "scopeLogs",
+    "scope_spans",
+    "scope_logs",
+    "spans",
+    "logRecords",
+    "log_records",
+    "events",
+)
+"""Keys under which exports hold spans and records, and spans their events."""
+
+_DEPTH: Final = 12
+_LOOKED_AT: Final = 20
+"""How deep, and how far in each list, an object is looked into for its marks."""
+
 _FOREIGN: Final = ("tool-", "dynamic-tool", "step-", "source-", "data-")
 """How the types of the AI SDK's parts begin."""
 
 
 def _span(span: dict[Any, Any]) -> str | None:
     """It has an attribute `gen_ai.input.messages`, or what was said to them."""
-    found = _attributes(span)
-    if found is None or found.keys().isdisjoint((_INPUT, _OUTPUT)):
+    found = next(_carriers(span, "$", most=_LOOKED_AT), None)
+    if found is None:
         return None
-    return f"the attribute {_INPUT if _INPUT in found else _OUTPUT!r}"
+    return f"the attribute {_INPUT if _INPUT in found.attributes else _OUTPUT!r}"
 
 
 def _line(entry: dict[Any, Any]) -> str | None:
-    """A span, or a message made of its parts."""
+    """A span, a line of an export, or a message made of our parts."""
     if _is_message(entry):
         return "parts with a type and a content"
-    return _span(entry)
+    export = next((key for key in _EXPORTS if key in entry), None)
+    if export is not None:
+        return f"an export with {export!r}"
+    attributes = _attributes(entry)
+    if attributes is None or attributes.keys().isdisjoint((_INPUT, _OUTPUT)):
+        return None
+    return f"the attribute {_INPUT if _INPUT in attributes else _OUTPUT!r}"
 
 
 class OtelGenai(SessionFormat):
     """Messages as OpenTelemetry's `gen_ai` conventions have them.
 
-    A span, its attributes, a list of spans, or the bare messages. Each span repeats the
-    history; the last one with its output is what was said. Attributes that are JSON in
-    a text are read; where a limit cut one off, that is an error.
+    A span, its attributes, a list of spans, an export of them (`resourceSpans`,
+    `resourceLogs`), or the bare messages. Each span repeats the history; the last one
+    with its output is what was said. Attributes that are JSON in a text are read; where
+    a limit cut one off, that is an error.
     """
 
     name = NAME
@@ -68,35 +93,74 @@ class OtelGenai(SessionFormat):
 
     def read(self, value: Any, notes: Notes) -> Session:
         """See `SessionFormat.read`."""
-        found: Mapping[str, Any]
-        path = "$"
-        if isinstance(value, dict):
-            found = _attributes(value) or {}
-        elif isinstance(value, (list, tuple)):
-            spans = [
-                (nth, attributes)
-                for nth, entry in enumerate(value)
-                if isinstance(entry, dict)
-                and (attributes := _attributes(entry)) is not None
-                and _INPUT in attributes
-            ]
-            if spans:
-                nth, found = max(
-                    spans, key=lambda span: (_start(value[span[0]]), span[0])
-                )
-                path = f"$[{nth}]"
-                notes.left_out(
-                    "span | its messages stand in the last one", len(spans) - 1
-                )
-            else:
-                found = {_INPUT: value}
-        else:
+        if not isinstance(value, (dict, list, tuple)):
             reason = f"expected a span or its messages, got {json_type(value)}"
             raise FormatError(reason, "$")
-        if found.keys().isdisjoint((_INPUT, _OUTPUT)):
+        found = list(_carriers(value, "$"))
+        asked = [one for one in found if _INPUT in one.attributes] or found
+        if not asked and isinstance(value, (list, tuple)):
+            return _session({_INPUT: value}, lambda _: "$", notes)
+        if not asked:
             reason = f"expected a span with {_INPUT!r}"
-            raise FormatError(reason, path)
-        return _session(found, path, notes)
+            raise FormatError(reason, "$")
+        last = max(reversed(asked), key=lambda one: one.start)
+        for one in asked:
+            if one is not last:
+                ours = one.conversation == last.conversation
+                why = "its messages stand in the last one"
+                notes.left_out(f"span | {why if ours else 'of another conversation'}")
+        return _session(last.attributes, last.path_of, notes)
+
+
+@attrs.frozen
+class _Carrier:
+    """What holds messages: a span, an event of one, or a record of a log."""
+
+    attributes: Mapping[str, Any]
+    path: str
+    start: tuple[int, str]
+    """When it began, to compare by."""
+
+    @property
+    def conversation(self) -> Any:
+        """The id of its conversation; none where it has none."""
+        return self.attributes.get("gen_ai.conversation.id")
+
+    def path_of(self, key: str) -> str:
+        return f"{self.path}[{key!r}]"
+
+
+def _carriers(
+    value: Any, path: str, *, most: int | None = None, depth: int = 0
+) -> Iterator[_Carrier]:
+    """What holds messages in *value*, in its order.
+
+    Args:
+        value:
+            A span or an export of them, or a list of either.
+        path:
+            Its path.
+        most:
+            How many elements of each list are looked at; without it all.
+        depth:
+            How deep it lies.
+    """
+    if depth > _DEPTH:
+        return
+    if isinstance(value, (list, tuple)):
+        for nth, item in enumerate(value[:most]):
+            where = f"{path}[{nth}]"
+            yield from _carriers(item, where, most=most, depth=depth + 1)
+    if not isinstance(value, dict):
+        return
+    found = _attributes(value)
+    if found is not None and not found.keys().isdisjoint((_INPUT, _OUTPUT)):
+        where = path if found is value else f"{path}.attributes"
+        yield _Carrier(found, where, _start(value))
+    for key in _NESTS:
+        if isinstance(inner := value.get(key), (list, tuple)):
+            where = f"{path}.{key}"
+            yield from _carriers(inner, where, most=most, depth=depth + 1)
 
 
 def _attributes(span: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -133,7 +197,7 @@ def _otlp(value: Any) -> Any:
 
 def _start(span: Any) -> tuple[int, str]:
     """When a span began, to compare by; nanoseconds are text in OTLP's JSON."""
-    for key in ("startTimeUnixNano", "start_time", "startTime"):
+    for key in ("startTimeUnixNano", "timeUnixNano", "start_time", "startTime"):
         found = span.get(key)
         if isinstance(found, (str, int, float)):
             text = str(found)
@@ -158,22 +222,24 @@ def _is_part(part: dict[str, Any]) -> bool | None:
     return False if kind.startswith(_FOREIGN) else None
 
 
-def _session(found: Mapping[str, Any], path: str, notes: Notes) -> Session:
+def _session(
+    found: Mapping[str, Any], path_of: Callable[[str], str], notes: Notes
+) -> Session:
     talk = ChatTalk()
-    place = f"{path}.attributes" if _INPUT not in found else path
-    where = f"{place}[{_SYSTEM!r}]"
+    where = path_of(_SYSTEM)
     system = json_or_value(found.get(_SYSTEM), _SYSTEM, where)
     for part, at in objects(system, "system instructions", where):
         talk.system(as_text(part.get("content"), "content", f"{at}.content"))
     for key in (_INPUT, _OUTPUT):
-        where = f"{place}[{key!r}]"
+        where = path_of(key)
         messages = json_or_value(found.get(key), key, where)
         for message, at in objects(messages, "messages", where):
             _message(message, at, talk, notes)
     model = found.get(_MODEL)
-    tools = json_or_value(found.get(_TOOLS), _TOOLS, f"{place}[{_TOOLS!r}]")
+    where = path_of(_TOOLS)
+    tools = json_or_value(found.get(_TOOLS), _TOOLS, where)
     session = Session(talk.entries, model=model if isinstance(model, str) else None)
-    defined = [_tool(tool) for tool, _ in objects(tools, "tools", place)]
+    defined = [_tool(tool) for tool, _ in objects(tools, "tools", where)]
     if not defined:
         return session
     return attrs.evolve(

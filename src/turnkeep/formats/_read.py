@@ -66,8 +66,9 @@ def read(source: str | Path | BinaryIO) -> Reading:
 
     JSON Lines are told by the file's name (`.jsonl`, `.ndjson`), or because the first
     line is a value by itself and more follow. In the log of a program's session what is
-    whole is read where lines are damaged; the notes say so. The databases of opencode
-    and goose are read too, by their path: their sessions, newest first.
+    whole is read where lines are damaged; the notes say so. The databases of opencode,
+    goose, ADK and the OpenAI Agents SDK are read too, by their path: their sessions,
+    newest first.
 
     Args:
         source:
