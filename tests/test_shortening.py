@@ -90,6 +90,40 @@ def test_nothing_dies_of_its_results(chat: list[Entry], budget: Budget) -> None:
     assert turnkeep.fit(window, budget=budget, model=MODEL, format="openai") == window
 
 
+BONES = 24
+"""Tokens that a result takes at least once it is shortened: its first line."""
+
+
+@settings(max_examples=60)
+@given(
+    chat=sessions(),
+    budget=st.builds(Budget, st.sampled_from([250, 400, 900, 2_000])),
+    strategy=st.sampled_from(
+        ["chat", "agent", "memory", "largest-first", "clear-tool-results | chat"]
+    ),
+    pins=st.sets(st.integers(0, 12), max_size=2),
+)
+def test_never_an_error_where_shorter_results_would_fit(
+    chat: list[Entry], budget: Budget, strategy: str, pins: set[int]
+) -> None:
+    """Whatever ranks, whatever is pinned: with bare results it is too large as well."""
+    pinned = [nth for nth in pins if nth < len(chat)]
+    kept: dict[str, Any] = {"model": MODEL, "strategy": strategy, "pinned": pinned}
+    try:
+        turnkeep.fit(chat, budget=budget, format="openai", **kept)
+    except BudgetExceededError:
+        results = [m["role"] == "tool" and n not in pins for n, m in enumerate(chat)]
+        bare = [
+            {**entry, "content": ""} if is_result else entry
+            for entry, is_result in zip(chat, results, strict=True)
+        ]
+        room = Budget(max(budget.max_tokens - BONES * sum(results), 1))
+        with pytest.raises(BudgetExceededError):
+            turnkeep.fit(
+                bare, budget=room, format="openai", on_overflow="raise", **kept
+            )
+
+
 @settings(max_examples=60)
 @given(sessions(), budgets)
 def test_no_result_gets_longer_and_no_other_text_is_touched(

@@ -23,7 +23,7 @@ from ._stores import opened
 if TYPE_CHECKING:
     from turnkeep.proxy import Settings
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="proxy",
     help="Keep programs whose code cannot be changed inside a token budget.",
     invoke_without_command=True,

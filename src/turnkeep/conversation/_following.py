@@ -56,6 +56,8 @@ class _Listed:
 class Following(Writing):
     """The part of a conversation that follows a list which somebody else owns."""
 
+    tools: Any
+    """Tool definitions that are sent with each request."""
     _own: dict[str, None]
     """Results that were said here, by id: the host's list does not have them."""
     _seen: tuple[list[Message], int]

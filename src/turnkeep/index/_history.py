@@ -39,6 +39,7 @@ from ._holds import (
 )
 from ._memory import (
     PIN_COPY,
+    Forgotten,
     first_to_go,
     forgotten_in,
     is_open,
@@ -133,7 +134,7 @@ class History:
         """Messages that lose their reasoning: a change before them makes it invalid."""
         self.sealed: set[int] = set()
         """Steps that stay as they are because signed reasoning behind them does."""
-        self.forgotten = forgotten_in(grouping)
+        self.forgotten: Forgotten = forgotten_in(grouping)
         """What a memory of the provider's has replaced: it counts nothing."""
         self._tokens: dict[int, int] = {}
         self._sizes: list[int] | None = None

@@ -94,7 +94,7 @@ class TurnkeepInputFilter:
         self._followers = Followers(options, states)
         self._key = key
         self._view: View | None = None
-        self.hooks = _Hooks()
+        self.hooks: _Hooks = _Hooks()
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """The window of one model call, in the SDK's own items."""

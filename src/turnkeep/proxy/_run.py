@@ -17,6 +17,7 @@ from typing import Any, Final, Self
 
 import attrs
 import uvicorn
+from starlette.applications import Starlette
 
 from ._app import create_app
 from ._protocol import Protocol
@@ -95,7 +96,7 @@ class Running:
         """On *port*, or on one that is free."""
         check_address(settings, host)
         self.settings = settings
-        self.app = create_app(settings)
+        self.app: Starlette = create_app(settings)
         self._host = host
         self._ready = threading.Event()
         config = _config(self.app, settings, host, port)

@@ -141,7 +141,7 @@ class Early(Question):
     ) -> None:
         """Not begun; *sources* is what it stands for, *nth* who is asked."""
         super().__init__(summarizer, passage, timeout)
-        self.sources = tuple(sources)
+        self.sources: tuple[Message, ...] = tuple(sources)
         self.nth = nth
         self._used = False
 
