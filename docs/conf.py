@@ -34,6 +34,7 @@ autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 # Integrations import their hosts, which the documentation does not need.
 autodoc_mock_imports = [
+    "agent_framework",
     "agents",
     "google",
     "langchain",

@@ -128,6 +128,7 @@ class AdkHost:
     name = "google_adk"
     modes: tuple[Mode, ...] = ("async",)
     leaves_open = True
+    shows_open = True
 
     def start(self, setup: Setup) -> Chat:
         """An empty session."""

@@ -129,6 +129,7 @@ class LangchainHost:
     name = "langchain"
     modes: tuple[Mode, ...] = ("sync", "async")
     leaves_open = True
+    shows_open = True
 
     def start(self, setup: Setup) -> Chat:
         """An empty thread."""

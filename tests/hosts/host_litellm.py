@@ -158,6 +158,7 @@ class LitellmHost:
     name = "litellm"
     modes: tuple[Mode, ...] = ("sync", "async")
     leaves_open = True
+    shows_open = True
 
     def start(self, setup: Setup) -> Chat:
         """An empty list."""

@@ -118,6 +118,7 @@ class AgentsHost:
     name = "openai_agents"
     modes: tuple[Mode, ...] = ("async",)
     leaves_open = False  # the SDK drops open calls before its filter is asked
+    shows_open = False
 
     def start(self, setup: Setup) -> Chat:
         """An empty session."""

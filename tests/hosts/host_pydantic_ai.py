@@ -115,6 +115,7 @@ class PydanticHost:
     name = "pydantic_ai"
     modes: tuple[Mode, ...] = ("async",)
     leaves_open = True
+    shows_open = True
 
     def start(self, setup: Setup) -> Chat:
         """An empty history."""

@@ -88,6 +88,7 @@ class StrandsHost:
     name = "strands"
     modes: tuple[Mode, ...] = ("sync", "async")
     leaves_open = False  # an agent refuses a prompt while a call is open
+    shows_open = False
 
     def start(self, setup: Setup) -> Chat:
         """An empty session."""

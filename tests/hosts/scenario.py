@@ -109,6 +109,9 @@ class Host(Protocol):
     leaves_open: bool
     """Whether a chat goes on while a call waits for its answer."""
 
+    shows_open: bool
+    """Whether the host's requests show such a call."""
+
     def start(self, setup: Setup) -> Chat:
         """A new chat."""
         ...

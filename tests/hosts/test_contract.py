@@ -229,7 +229,9 @@ def test_an_approval_stays_open(
 
     assert not provider.refused, provider.refused[0].faults
     assert waited >= 2 * ROUNDS
-    assert all("approve(" in said(r) for r in provider.requests[2 : waited + 1])
+    if host.shows_open:
+        assert all("approve(" in said(r) for r in provider.requests[2:waited])
+    assert "approve(" in said(provider.requests[waited])
     assert "APPROVED by Kim." in said(provider.requests[waited])
 
 
