@@ -158,3 +158,62 @@ def test_what_only_the_framework_reads_is_left_out() -> None:
 
     assert spoken({"events": events}) == ["user: a", "assistant: c", "assistant: d"]
     assert "the words of 2 agents" in notes_of({"events": events})
+
+
+def test_results_stand_right_behind_their_calls() -> None:
+    """As the framework sends them, however late they came; the last one counts."""
+    calls = event(2, "agent", call("a"), call("b"))
+    events = [
+        event(1, "user", text("go")),
+        calls,
+        event(3, "agent", answer("a", "asked")),
+        event(4, "agent", answer("b", "2")),
+        event(5, "agent", text("wait")),
+        event(6, "user", text("now?")),
+        event(7, "agent", answer("a", "1"), text("by the way")),
+        event(8, "agent", text("done")),
+    ]
+
+    assert spoken(events) == [
+        "user: go",
+        "assistant: f(a) f(b)",
+        "a = 1",
+        "b = 2",
+        "assistant: wait",
+        "user: now?",
+        "user: by the way",
+        "assistant: done",
+    ]
+    assert "1 interim answer (the last one counts)" in notes_of(events)
+    assert check(events) == []
+
+
+def test_the_newest_result_stays_last() -> None:
+    """The model has not read it."""
+    events = [
+        event(1, "user", text("go")),
+        event(2, "agent", call("a")),
+        event(3, "agent", text("wait")),
+        event(4, "agent", answer("a", "1")),
+    ]
+
+    assert spoken(events)[-1] == "a = 1"
+
+
+def test_halves_of_pairs_are_said() -> None:
+    """google/adk-python#5602 and #7236."""
+    events = [event(1, "user", answer("gone", "x")), event(2, "agent", call("open"))]
+
+    assert "calls without a result: 1 ('open')" in notes_of(events)
+    assert "results without a call: 1 ('gone')" in notes_of(events)
+
+
+def test_ids_that_are_used_again_keep_each_result() -> None:
+    events = [
+        event(1, "agent", call("a")),
+        event(2, "agent", answer("a", "1")),
+        event(3, "agent", call("a")),
+        event(4, "agent", answer("a", "2")),
+    ]
+
+    assert spoken(events)[1::2] == ["a = 1", "a = 2"]

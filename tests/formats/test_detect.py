@@ -388,6 +388,8 @@ LIBRARIES: list[tuple[str, list[Any]]] = [
         [{"role": "user", "content_type": "message", "items": []}],
     ),
     ("Inspect", [{"role": "tool", "content": "x", "function": "f", "source": "g"}]),
+    ("Roo Code", [{"role": "user", "content": "x", "condenseParent": "c"}]),
+    ("Roo Code", [{"role": "user", "content": "x", "truncationId": "t"}]),
 ]
 
 
@@ -407,6 +409,39 @@ def test_another_librarys_messages_are_refused_by_name(
         assert f"a message of {library}" in caught.value.reason
         assert "format=" in caught.value.reason
         assert caught.value.path == place
+
+
+OTHER_FILES: list[tuple[str, Any]] = [
+    ("Inspect", {"epoch": 1, "input": "hi", "target": "", "messages": PLAIN}),
+    ("Inspect", {"eval": {}, "samples": []}),
+    ("Continue", {"history": [], "workspaceDirectory": ""}),
+    ("Open WebUI", [{"id": "c", "user_id": "u", "chat": {}}]),
+    ("Zed", {"messages": [{"User": {}}], "detailed_summary": None}),
+    (
+        "Cline",
+        {
+            "version": 1,
+            "updated_at": "",
+            "agent": "lead",
+            "sessionId": "s",
+            "messages": PLAIN,
+        },
+    ),
+    ("LangSmith", {"run_type": "llm", "dotted_order": "", "inputs": {}}),
+    ("LangGraph", {"values": {"messages": []}, "checkpoint": {}}),
+    ("Langfuse", {"id": "t", "observations": [], "input": []}),
+    ("Strands", {"message": PLAIN[0], "message_id": 0, "redact_message": None}),
+]
+
+
+@pytest.mark.parametrize(("program", "value"), OTHER_FILES)
+def test_another_programs_file_is_refused_by_name(program: str, value: Any) -> None:
+    """Not read as the one of our formats that its keys look a little like."""
+    with pytest.raises(FormatError) as caught:
+        detect(value)
+
+    assert f"a file of {program} (the keys" in caught.value.reason
+    assert caught.value.path == ("$[0]" if isinstance(value, list) else "$")
 
 
 READ: list[tuple[str, str, dict[str, Any]]] = [

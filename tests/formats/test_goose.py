@@ -118,3 +118,37 @@ def test_goose_says_that_a_call_is_open_and_reads_empty_content() -> None:
 
     assert spoken(lines) == ["assistant: f(c1) <thinking>"]
     assert "calls without a result: 1" in notes_of(lines)
+
+
+def test_goose_joins_thinking_over_messages_until_it_is_signed() -> None:
+    """A piece with another signature is another thought."""
+
+    def thinks(what: str, signature: str = "") -> dict[str, Any]:
+        return {"type": "thinking", "thinking": what, "signature": signature}
+
+    lines = [
+        GOOSE,
+        line("assistant", thinks("a")),
+        line("assistant", thinks("b", "s"), thinks("c", "t")),
+        line("assistant", text("x")),
+        line("assistant", thinks("lost")),
+    ]
+
+    blocks = [b for e in open_messages(lines)[1].entries for b in e["content"]]
+
+    assert [(b.get("thinking"), b.get("signature")) for b in blocks[:2]] == [
+        ("ab", "s"),
+        ("c", "t"),
+    ]
+    assert "1 thought (without a signature" in notes_of(lines)
+
+
+def test_goose_reads_the_texts_of_resources() -> None:
+    resource = {"type": "resource", "resource": {"uri": "file:///a", "text": "body"}}
+    binary = {"type": "resource", "resource": {"uri": "file:///b", "blob": "AA=="}}
+    done = response("c", status="success", value={"content": [resource, binary]})
+    lines = [GOOSE, line("assistant", request("c")), line("user", done)]
+
+    assert spoken(lines)[-1] == "c = body"
+    assert "texts of resources are read" in notes_of(lines)
+    assert "1 part of type resource" in notes_of(lines)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from ._shape import as_array, as_object, json_type, wrong
 
 NAME: Final = "adk"
 
+_CALL: Final = "functionCall"
+_ANSWER: Final = "functionResponse"
 _ASKING: Final = frozenset({"adk_request_confirmation", "adk_request_credential"})
 """Calls with which the framework asks a person; the model never sees them."""
 
@@ -42,7 +45,8 @@ class Adk(SessionFormat):
     """Sessions of Google's Agent Development Kit: events with Gemini contents.
 
     A rewind voids what stands between it and the invocation that it names, a compaction
-    replaces a span of time, and a long-running call's later answer its first one.
+    replaces a span of time, and a later result of a call its first one. Results are
+    given right behind their calls, as the framework sends them; the newest stays last.
     """
 
     name = NAME
@@ -68,7 +72,9 @@ class Adk(SessionFormat):
         authors = {e.author for e in events if e.author not in ("", "user")}
         if len(authors) > 1:
             notes.say(f"the words of {len(authors)} agents are given as one agent's")
-        return Session(list(_contents(events, notes)))
+        contents = _gathered(list(_contents(events, notes)))
+        _note_halves(contents, notes)
+        return Session(contents)
 
 
 def _get(event: Mapping[str, Any], name: str) -> Any:
@@ -207,11 +213,11 @@ def _contents(events: Sequence[_Event], notes: Notes) -> Iterator[dict[str, Any]
                 notes.left_out("part | an approval that only the framework reads")
                 continue
             call_id = answer.get("id") if isinstance(answer, dict) else None
-            if isinstance(call_id, str) and call_id in running:
+            if isinstance(call_id, str) and call_id in latest:
                 if latest[call_id] is not part:
                     notes.left_out("interim answer | the last one counts")
                     continue
-                if event.author != "user":
+                if event.author != "user" and call_id in running:
                     interim.append(call_id)
             kept.append(part)
         if kept:
@@ -223,13 +229,61 @@ def _contents(events: Sequence[_Event], notes: Notes) -> Iterator[dict[str, Any]
 
 
 def _latest(events: Sequence[_Event]) -> dict[str, Any]:
-    """The last answer of each call."""
-    found: dict[str, Any] = {}
-    for event in events:
-        content = event.content
-        parts = content.get("parts") if isinstance(content, dict) else None
-        for part in parts if isinstance(parts, (list, tuple)) else ():
-            answer = _get(part, "functionResponse") if isinstance(part, dict) else None
-            if isinstance(answer, dict) and isinstance(answer.get("id"), str):
-                found[answer["id"]] = part
-    return found
+    """The last answer of each call, where its id is that of one call alone."""
+    contents = [e.content for e in events if isinstance(e.content, dict)]
+    calls = Counter(i for content in contents for i, _ in _halves(content, _CALL))
+    return {
+        call_id: part
+        for content in contents
+        for call_id, part in _halves(content, _ANSWER)
+        if calls[call_id] == 1
+    }
+
+
+def _halves(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    """The calls, or the answers, of a content that have an id."""
+    parts = content.get("parts")
+    for part in parts if isinstance(parts, (list, tuple)) else ():
+        half = _get(part, name) if isinstance(part, dict) else None
+        if isinstance(half, dict) and isinstance(half.get("id"), str):
+            yield half["id"], part
+
+
+def _gathered(contents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """*contents*, with the answers of each call in one content right behind it.
+
+    Save for those of the last content, which the model has not read. Answers that stand
+    there already stay as they are.
+    """
+    places: dict[str, tuple[int, Any]] = {}
+    for nth, content in enumerate(contents[:-1]):
+        places.update((i, (nth, part)) for i, part in _halves(content, _ANSWER))
+    calls = Counter(i for content in contents for i, _ in _halves(content, _CALL))
+    moved: dict[int, list[Any]] = {}
+    gone: set[int] = set()
+    for nth, content in enumerate(contents):
+        ours = [places[i] for i, _ in _halves(content, _CALL) if i in places]
+        is_single = all(calls[i] == 1 for i, _ in _halves(content, _CALL))
+        if is_single and any(place != nth + 1 for place, _ in ours):
+            moved[nth] = [part for _, part in ours]
+            gone.update(id(part) for _, part in ours)
+    made: list[dict[str, Any]] = []
+    for nth, content in enumerate(contents):
+        parts = [part for part in content["parts"] if id(part) not in gone]
+        if len(parts) == len(content["parts"]):
+            made.append(content)
+        elif parts:
+            made.append({**content, "parts": parts})
+        if nth in moved:
+            made.append({"role": "user", "parts": moved[nth]})
+    return made
+
+
+def _note_halves(contents: Sequence[dict[str, Any]], notes: Notes) -> None:
+    """Say which calls and answers are without the other half."""
+    calls = dict.fromkeys(i for c in contents for i, _ in _halves(c, _CALL))
+    answers = dict.fromkeys(i for c in contents for i, _ in _halves(c, _ANSWER))
+    if unanswered := [i for i in calls if i not in answers]:
+        notes.say(f"calls without a result: {counted_ids(unanswered)}")
+    if orphans := [i for i in answers if i not in calls]:
+        notes.say(f"results without a call: {counted_ids(orphans)}")

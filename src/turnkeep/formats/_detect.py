@@ -10,7 +10,7 @@ from turnkeep.errors import AmbiguousFormatError, FormatError
 from turnkeep.providers import format_of_model
 
 from ._base import Detection
-from ._libraries import READERS, library_of
+from ._libraries import READERS, file_of, library_of
 from ._marks import CARRIED, COMMON, NEVER, SIGNED, Marks, Sign
 from ._registry import FORMATS, get_format
 from ._skeleton import skeletons
@@ -135,6 +135,15 @@ class _Sight:
             return attrs.evolve(best, score=NEVER)
         return best
 
+    def others_file(self) -> tuple[str, str, str] | None:
+        """The program whose file or export this is, by which keys, and where."""
+        if (found := file_of(self.value)) is not None:
+            return (*found, "$")
+        for nth in self.kinds.get(None, {}).values():
+            if (found := file_of(self.value[nth])) is not None:
+                return (*found, f"$[{nth}]")
+        return None
+
     def stranger(self) -> tuple[str, str, str] | None:
         """The other library whose messages stand here, by which mark, and where."""
         for key, seen in self.kinds.items():
@@ -228,18 +237,8 @@ def _judge(sight: _Sight, usual: str, *, has_model: bool) -> _Verdict:
     found = {name: sight.match(get_format(name).marks) for name in FORMATS}
     scores = {name: each.score for name, each in found.items()}
     best = max(scores.values())
-    if best < SIGNED and (stranger := sight.stranger()) is not None:
-        library, words, path = stranger
-        reader = READERS.get(library)
-        not_read = "does not read"
-        if reader is not None:
-            not_read = f"reads only in a list by itself (as {reader!r})"
-        reason = (
-            f"this is a message of {library} ({words}), which turnkeep {not_read}; "
-            "convert it to a provider's format first, or name the format that it has "
-            "with format="
-        )
-        raise FormatError(reason, path)
+    if best < SIGNED and (other := _others(sight)) is not None:
+        raise other
     names = candidates(scores, has_model=has_model, first=sight.first_role)
     if not names:
         raise _nothing_fits(sight.value, usual, found[usual])
@@ -257,6 +256,30 @@ def _judge(sight: _Sight, usual: str, *, has_model: bool) -> _Verdict:
     if decisive.nth is not None:
         kind = list(sight.kinds[decisive.key].values()).index(decisive.nth)
     return _Verdict(chosen, names, decisive.words, why, decisive.key, kind)
+
+
+def _others(sight: _Sight) -> FormatError | None:
+    """What is wrong where it is another program's file, or another library's."""
+    if (file := sight.others_file()) is not None:
+        program, words, path = file
+        reason = (
+            f"this is a file of {program} ({words}), which turnkeep does not read; "
+            "take the messages out of it, or name the format that it has with format="
+        )
+        return FormatError(reason, path)
+    if (stranger := sight.stranger()) is None:
+        return None
+    library, words, path = stranger
+    reader = READERS.get(library)
+    not_read = "does not read"
+    if reader is not None:
+        not_read = f"reads only in a list by itself (as {reader!r})"
+    reason = (
+        f"this is a message of {library} ({words}), which turnkeep {not_read}; "
+        "convert it to a provider's format first, or name the format that it has "
+        "with format="
+    )
+    return FormatError(reason, path)
 
 
 def _model_in(value: Any) -> str | None:

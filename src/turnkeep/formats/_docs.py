@@ -45,7 +45,8 @@ JSON, and new types of items and blocks are carried beside those that are known.
 
 Messages of another library (LangChain, Pydantic AI, the AI SDK, Haystack, LlamaIndex,
 AutoGen, smolagents, ...) are refused in a sentence that names it, unless `format=` says
-what they are.
+what they are; so are the files of programs that are not read (Cline's and Roo Code's,
+Continue, Zed, Open WebUI, LangSmith, LangGraph, Langfuse, Strands, Inspect).
 
 A list may hold the objects of an SDK, whole or inside an entry: whatever has
 `model_dump` or `to_dict` is read as it would be sent, and the caller's own objects come

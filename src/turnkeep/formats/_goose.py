@@ -112,9 +112,12 @@ class _Talk:
         said: list[dict[str, Any]] = []
         for part, at in objects(message.get("content"), "content", f"{path}.content"):
             self._part(part, at, role, said)
-        self._think()
         if role == "user":
+            self._think()
             self.chat.user(said)
+        elif self._signature:
+            self._think()
+        # Thinking without its signature may go on in the next message.
         self.chat.flush()
 
     def _part(
@@ -122,9 +125,11 @@ class _Talk:
     ) -> None:
         kind = kind_of(part)
         if kind in {"thinking", "reasoning"}:
-            text = part.get("thinking", part.get("text"))
-            self._thinking.append(text_of(text))
-            self._signature = text_of(part.get("signature")) or self._signature
+            signature = text_of(part.get("signature"))
+            if signature and self._signature not in ("", signature):
+                self._think()
+            self._thinking.append(text_of(part.get("thinking", part.get("text"))))
+            self._signature = signature or self._signature
             return
         self._think()
         if kind == "toolResponse":
@@ -166,6 +171,11 @@ class _Talk:
         if kind in {"image", "document"} and isinstance(part.get("data"), str):
             media_type = text_of(part.get("mimeType")) or "image/png"
             return [image_block(part["data"], media_type)]
+        resource = part.get("resource")
+        text = text_of(resource.get("text")) if isinstance(resource, dict) else ""
+        if kind == "resource" and text:
+            self.notes.say("texts of resources are read as texts of their results")
+            return [text_block(text)]
         self.notes.left_out(f"part of type {kind[:40]}")
         return []
 
@@ -205,6 +215,7 @@ class _Talk:
         self.chat.result(call_id, content, is_error=failed)
 
     def end(self) -> None:
+        self._think()
         self.chat.flush()
         if self._open:
             self.notes.say(f"calls without a result: {len(self._open)}")

@@ -91,6 +91,38 @@ _HAYSTACK: Final = frozenset({"tool_call", "tool_call_result", "text"})
 _PARTS: Final = ("content", "parts", "items", "blocks")
 
 
+_FILES: Final = {
+    "Inspect": ({"epoch", "messages", "target"}, {"eval", "samples"}),
+    "Continue": ({"history", "workspaceDirectory"},),
+    "Open WebUI": ({"chat", "user_id"},),
+    "Zed": ({"detailed_summary", "messages"},),
+    "Cline": ({"version", "updated_at", "agent", "sessionId", "messages"},),
+    "LangSmith": ({"run_type", "dotted_order"},),
+    "LangGraph": ({"values", "checkpoint"}, {"values", "next", "tasks"}),
+    "Langfuse": ({"observations", "id"},),
+    "Strands": ({"message", "message_id", "redact_message"},),
+}
+"""Programs that keep or export whole files, and sets of keys that only those have."""
+
+_ROO: Final = ("condenseParent", "condenseId", "truncationParent", "truncationId")
+
+
+def file_of(value: Any) -> tuple[str, str] | None:
+    """The program whose file or export *value* is, and the keys that say so.
+
+    >>> file_of({"run_type": "llm", "dotted_order": "1"})
+    ('LangSmith', "the keys 'dotted_order' and 'run_type'")
+    """
+    if not isinstance(value, dict):
+        return None
+    for program, signs in _FILES.items():
+        for sign in signs:
+            if sign <= value.keys():
+                *names, last = (repr(name) for name in sorted(sign))
+                return program, f"the keys {', '.join(names)} and {last}"
+    return None
+
+
 def library_of(entry: Any) -> tuple[str, str] | None:
     """The library that *entry* is a message of, and the mark that says so.
 
@@ -120,6 +152,9 @@ def _by_keys(entry: Entry) -> tuple[str, str] | None:
         return "smolagents", "the key 'step_number'"
     if "items" in keys and "content_type" in keys:
         return "Semantic Kernel", "the key 'content_type'"
+    if (mark := next((key for key in _ROO if key in keys), None)) is not None:
+        # It hides messages, which a reader of the provider's format would count.
+        return "Roo Code", f"the key {mark!r}"
     if {"payload", "timestamp", "type"} <= keys:
         return "Codex sessions", "the key 'payload'"
     if "author" in keys and keys & {"invocationId", "invocation_id"}:
