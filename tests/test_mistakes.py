@@ -102,6 +102,24 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: FIT(CHAT, maxtokens=9),
         "did you mean 'max_tokens'",
     ),
+    "a slice for an id": (lambda: chat()[0:1], "an id is text"),
+    "a list of ids": (lambda: chat().remove(["msg-1"]), "an id is text"),
+    "a name for a call": (
+        lambda: chat().assistant("", tool_calls="f"),
+        "tool_calls must be a list of ToolCall, not 'f'",
+    ),
+    "a dict for calls": (
+        lambda: chat().assistant("", tool_calls={"name": "f"}),
+        "tool_calls must be a list of ToolCall",
+    ),
+    "one call for a list": (
+        lambda: chat().assistant("", tool_calls=tk.ToolCall("c", "f", {})),
+        "tool_calls must be a list of ToolCall",
+    ),
+    "a provider's dict for a call": (
+        lambda: chat().assistant("", tool_calls=[{"id": "c", "type": "function"}]),
+        r"tool_calls\[0\] must be a ToolCall",
+    ),
     "a place for an id": (lambda: chat()[0], "0"),
     "usage that is none": (lambda: chat().observe(None), "a dict or an object"),
 }

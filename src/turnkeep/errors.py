@@ -284,7 +284,8 @@ class UnknownMessageError(TurnkeepError, KeyError):
 
     def __str__(self) -> str:
         """Name the id."""
-        return f"no message {self.id!r} in this history"
+        hint = "" if isinstance(self.id, (str, int)) else ": an id is text"
+        return f"no message {self.id!r} in this history{hint}"
 
 
 @attrs.define

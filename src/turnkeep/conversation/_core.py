@@ -220,6 +220,8 @@ class Core:
 
     def __contains__(self, message_id: object) -> bool:
         """Whether a message has that id."""
+        if not isinstance(message_id, str):
+            return False
         with self._lock:
             if message_id not in self._ledger.index:
                 self._load_rest()
@@ -243,6 +245,8 @@ class Core:
             return tuple(self._ledger.messages)
 
     def _at(self, message_id: str) -> int:
+        if not isinstance(message_id, str):
+            raise UnknownMessageError(message_id)
         if message_id not in self._ledger.index:
             self._load_rest()
         try:

@@ -166,6 +166,24 @@ class ToolCall:
         return _compact(self.arguments_value)
 
 
+def as_calls(calls: Sequence[Any] | Any) -> tuple[ToolCall, ...]:
+    """The calls of a message.
+
+    Raises:
+        TypeError: They are anything else, with the place of what is wrong.
+    """
+    if isinstance(calls, (ToolCall, str, Mapping)) or not isinstance(calls, Iterable):
+        msg = f"tool_calls must be a list of ToolCall, not {quoted(calls)}"
+        raise TypeError(msg)
+    made = tuple(calls)
+    for nth, call in enumerate(made):
+        if not isinstance(call, ToolCall):
+            hint = "; append() takes a whole message as a dict"
+            msg = f"tool_calls[{nth}] must be a ToolCall, not {quoted(call)}{hint}"
+            raise TypeError(msg)
+    return made
+
+
 def as_blocks(content: str | Sequence[Any] | Any) -> tuple[Any, ...]:
     """Content given in short (text, one block, a sequence of both) as blocks.
 

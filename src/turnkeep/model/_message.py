@@ -7,7 +7,15 @@ from typing import Any, Literal, Self, TypeAlias
 
 import attrs
 
-from ._blocks import Block, Text, ToolCall, ToolResult, as_blocks, join_text
+from ._blocks import (
+    Block,
+    Text,
+    ToolCall,
+    ToolResult,
+    as_blocks,
+    as_calls,
+    join_text,
+)
 from ._checks import check_message
 from ._frozen import EMPTY, FrozenDict, freeze
 from ._slots import setter
@@ -116,10 +124,10 @@ class Message:
 
         Empty text beside calls is left out: `assistant("", tool_calls=[...])`.
         """
-        blocks = as_blocks(content)
-        if tool_calls and blocks == (Text(""),):
+        blocks, calls = as_blocks(content), as_calls(tool_calls)
+        if calls and blocks == (Text(""),):
             blocks = ()
-        return cls(Role.ASSISTANT, (*blocks, *tool_calls), **fields)
+        return cls(Role.ASSISTANT, (*blocks, *calls), **fields)
 
     @classmethod
     def tool_result(
