@@ -321,6 +321,7 @@ def text(**more: Any) -> dict[str, Any]:
     return {"type": "text", "text": "hi", **more}
 
 
+ADDITION = {"type": "tool_addition", "tool": {"name": "g"}}
 CACHED = text(cache_control={"type": "ephemeral"})
 
 FOUND = [
@@ -329,6 +330,10 @@ FOUND = [
     ("openai", [{"role": "system", "content": "s"}, *user(CACHED)]),
     ("openai", [*user(CACHED), *assistant(tool_calls=[CALL])[1:]]),
     ("anthropic", assistant(content=[{"type": "compaction", "content": "S"}])),
+    ("anthropic", assistant(content=[text(citations=[])])),
+    ("anthropic", user({"type": "search_result", "source": "s", "title": "t"})),
+    ("anthropic", assistant(content=[{"type": "web_fetch_tool_result"}])),
+    ("anthropic", [*user(text()), {"role": "system", "content": [ADDITION]}]),
     ("anthropic", user({"type": "new-block", "x": 1}, {"type": "document"})),
     (
         "ollama",

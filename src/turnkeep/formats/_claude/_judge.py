@@ -15,11 +15,17 @@ _MARKS: Final = {
     "mcp_tool_use": 3,
     "mcp_tool_result": 3,
     "compaction": 3,
+    "tool_addition": 3,
+    "tool_removal": 3,
     "thinking": 2,
     "document": 2,
+    "search_result": 2,
     "container_upload": 2,
 }
 """Block types that only this format has, and how much each says."""
+
+_KEYS: Final = ("cache_control", "citations")
+"""Keys that only its blocks have, whatever their type."""
 
 _FOREIGN: Final = frozenset(
     {
@@ -54,14 +60,16 @@ def judge_message(entry: dict[str, Any]) -> Judgement:
             return NEVER, "a content block without type"
         if kind in _FOREIGN:
             return NEVER, f"a block of type {kind!r}"
-        score = _MARKS.get(kind, COMMON)
+        score = _MARKS.get(kind, 3 if kind.endswith("_tool_result") else COMMON)
         if kind == "thinking" and not isinstance(block.get("thinking", ""), str):
             return NEVER, "a thinking chunk"
         if kind == "image" and isinstance(block.get("source"), dict):
             score = 2
         words = f"a block of type {kind!r}"
-        if score == COMMON and "cache_control" in block:
-            score, words = 2, "cache_control"
+        if score == COMMON:
+            own = next((key for key in _KEYS if key in block), None)
+            if own is not None:
+                score, words = 2, own
         if score > best:
             best, mark = score, words
     return best, mark
