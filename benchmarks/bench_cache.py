@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from random import Random
 
 import pytest
 
 from tests.prompt_cache import PromptCache
-from turnkeep import Budget, Conversation, Message, Prices, ToolCall
+from turnkeep import Budget, Conversation, Message, Prices, ToolCall, fit
 
 PRICES = Prices(read=0.1, write=1.25)
 GOALS = {16_000: 1.10, 32_000: 1.06, 48_000: 1.06}
@@ -59,6 +60,32 @@ def cost(budget: Budget, seeds: Sequence[int]) -> float:
             chat.append(call)
             chat.append(result)
     return total
+
+
+def cost_without_memory(budget: Budget, seed: int) -> float:
+    """The same where each request is fitted anew, as a plain list, on its grid."""
+    total = 0.0
+    messages = [Message.user("go", token_count=200)]
+    before: list[Message] = []
+    for call, result in session(seed):
+        window = fit(messages, budget=budget, token_counter=tokens_of)
+        same = sum(
+            1
+            for _ in takewhile(
+                lambda two: two[0] is two[1], zip(before, window, strict=False)
+            )
+        )
+        held = sum(map(tokens_of, window[:same]))
+        size = sum(map(tokens_of, window))
+        total += PRICES.read * held + PRICES.write * (size - held)
+        before = window
+        messages += [call, result]
+    return total
+
+
+def tokens_of(message: Message) -> int:
+    """What it was made to have."""
+    return message.token_count or 0
 
 
 def regret(left: int, seeds: Sequence[int] = (1, 2)) -> tuple[float, int]:
@@ -125,10 +152,18 @@ def main() -> None:
         ratio, high = regret(left)
         print(f"  L = {left:>6,}: {ratio:.3f} (goal {goal}); best trigger {high:,}")
     never = cost(Budget(ROOM), (1, 2))
-    print("a window of 32,000 tokens, cut at the limit, relative to never trimming")
+    print("a window cut at the limit, relative to never trimming: 32,000 and 64,000")
     for target in (1.0, 0.75, 0.6, 0.5):
-        share = cost(Budget(32_000, target=target), (1, 2)) / never
-        print(f"  down to {target:>4}: {share:.2f}")
+        small, large = (
+            cost(Budget(limit, target=target), (1, 2)) / never
+            for limit in (32_000, 64_000)
+        )
+        print(f"  down to {target:>4}: {small:.2f} {large:.2f}")
+    half = Budget(32_000, target=0.5)
+    print("fitted anew each time, as a list, relative to a conversation: 32,000 to 0.5")
+    for seed in (1, 2):
+        anew = cost_without_memory(half, seed) / cost(half, (seed,))
+        print(f"  session {seed}: {anew:.3f}")
     print("400 requests by Anthropic's published rules, window of 24,000 tokens")
     for strategy in STRATEGIES:
         with_marks, prunes = marked(strategy, "place")
