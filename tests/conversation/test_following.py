@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +23,11 @@ from turnkeep import (
     Message,
     StalePlanError,
     Synced,
+    Text,
     UnknownMessageError,
 )
 from turnkeep.conversation import _following, _host, _taking
+from turnkeep.stores import SqliteStore
 
 HUGE = 10**9
 KEYS = ("messages", "contents", "input")
@@ -389,3 +392,57 @@ def test_costs_what_is_new(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read == [new]
     assert looked == [0]
     assert chat.sync(theirs) == Synced(len(theirs))
+
+
+def restored_ways(chat: Conversation, store: SqliteStore) -> list[Conversation]:
+    """What goes on elsewhere: from a document, from a store, as a fork."""
+    return [
+        Conversation.from_json(json.loads(json.dumps(chat.to_json()))),
+        Conversation.open(store, "a"),
+        chat.fork(),
+    ]
+
+
+def held(chat: Conversation) -> bool:
+    """Whether a window that has no room to spare holds the result that changed."""
+    return any(
+        "42" in block.text
+        for message in chat.refit(120).messages
+        for answer in message.tool_results
+        for block in answer.content
+        if isinstance(block, Text)
+    )
+
+
+def test_a_changed_result_is_unread_after_a_restore(tmp_path: Path) -> None:
+    """From a document, a store and a fork alike; until the model has spoken."""
+    filler = [user("so? " * 30), say("well " * 30)] * 4
+    first = [user("q"), call("c"), placeholder("c"), say("wait"), *filler, user("now?")]
+    with SqliteStore(tmp_path / "chats.db") as store:
+        chat = Conversation.open(store, "a", model="gpt-4o", budget=400)
+        chat.sync(first)
+        assert not held(chat)
+        done = chat.sync([*first[:2], result("c", "it is 42"), *first[3:]])
+        assert len(done.edited) == 1
+        assert held(chat)
+        for again in restored_ways(chat, store):
+            assert held(again)
+            again.append(say("read"))
+            again.extend([user("on"), say("and on"), user("so?")])
+            assert not held(again)
+            assert not held(Conversation.from_json(again.to_json()))
+
+
+def test_what_was_read_since_is_not_held(tmp_path: Path) -> None:
+    """Whatever the settings in the store say: an answer stands behind it there."""
+    filler = [user("so? " * 30), say("well " * 30)] * 4
+    first = [user("q"), call("c"), placeholder("c"), say("wait"), *filler, user("now?")]
+    with SqliteStore(tmp_path / "chats.db") as store:
+        chat = Conversation.open(store, "a", model="gpt-4o", budget=400)
+        chat.sync(first)
+        chat.sync([*first[:2], result("c", "it is 42"), *first[3:]])
+        chat.extend([say("42, then"), user("on"), say("and on"), user("so?")])
+        assert store.read("a").state["unread"]
+        assert not held(Conversation.open(store, "a"))
+        chat.flush()
+        assert not held(Conversation.open(store, "a"))

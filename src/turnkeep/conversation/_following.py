@@ -17,6 +17,7 @@ from turnkeep.stores import CallRecord, Change, Row
 from ._aligning import Alignment, Known, align
 from ._carrying import Carried
 from ._host import HostList, copy_of
+from ._saving import saved_unread
 from ._taking import as_messages
 from ._writing import Writing
 
@@ -385,6 +386,13 @@ class Following(Writing):
         if not (change.append or change.replace or change.remove):
             return
         carried = Carried(self) if change.remove or change.replace else None
+        renewed = [
+            row.message.id or ""
+            for row in change.replace
+            if row.message.role is Role.TOOL_RESULT and row.message.id in edited
+        ]
+        if self._link is not None and (renewed or self._ledger.renewed):
+            change = self._with_unread(change, renewed)
         index = self._ledger.index
         changed = [index[row.message.id or ""] for row in change.replace]
         self._commit(lambda: change, rebase=False)
@@ -392,11 +400,21 @@ class Following(Writing):
             carried.border
         ):
             carried.give_back(self)
-        self._ledger.renew(
-            row.message.id or ""
-            for row in change.replace
-            if row.message.role is Role.TOOL_RESULT and row.message.id in edited
-        )
+        self._ledger.renew(renewed)
+
+    def _with_unread(self, change: Change, renewed: Collection[str]) -> Change:
+        """A change that also tells the store what will be unread behind it."""
+        has_spoken = any(row.message.role is Role.ASSISTANT for row in change.append)
+        before = () if has_spoken else self._ledger.renewed
+        gone = {*change.remove} - {row.message.id for row in change.append}
+        unread = [one for one in (*before, *renewed) if one not in gone]
+        if change.append:
+            last: Message | None = change.append[-1].message
+        else:
+            known = reversed(self._ledger.messages)
+            last = next((m for m in known if m.id not in gone), None)
+        saved = saved_unread(dict.fromkeys(unread), [] if last is None else [last])
+        return attrs.evolve(change, state={**change.state, "unread": saved})
 
 
 def _in_place(before: Message, now: Message) -> Message:

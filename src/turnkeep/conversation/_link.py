@@ -161,9 +161,10 @@ class Link:
         if self._is_writing:
             raise RestNeededError
         snapshot = self.store.read(self.id)
-        gone = tuple(chat._ledger.index)
+        gone, unread = tuple(chat._ledger.index), tuple(chat._ledger.renewed)
         change = Change(snapshot.rows, remove=gone, calls=snapshot.calls)
         self._take(chat, change, snapshot.version)
+        chat._ledger.renew(unread)
         chat._desk.settle()
         self.tail = None
 

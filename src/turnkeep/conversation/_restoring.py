@@ -16,13 +16,13 @@ from turnkeep.plans import Inserted
 from turnkeep.profiles import get_profile
 from turnkeep.serial import load_document, load_messages, structure
 from turnkeep.stores import CallRecord, Snapshot
-from turnkeep.turns import Grouping
+from turnkeep.turns import ASSISTANT, Grouping
 
 from ._calls import CallNote
 from ._changes import count_of
 from ._learning import Learner, SavedLearning
 from ._pace import Pace, SavedPace
-from ._saving import FIELDS, USUAL, SavedBudget, SavedCut
+from ._saving import FIELDS, USUAL, SavedBudget, SavedCut, SavedUnread
 
 if TYPE_CHECKING:
     from ._conversation import Conversation
@@ -65,6 +65,7 @@ def _restored(
     chat._next = max(chat._next, _whole(rest.get("next_id", 1), "$.next_id"))
     calls = structure(rest.get("calls", []), tuple[CallRecord, ...], "$.calls")
     _load_calls(chat, calls)
+    _load_unread(chat, rest)
     if "cut" in rest:
         cut = structure(rest["cut"], SavedCut, "$.cut")
         chat._fitter.remember(_memory(chat, cut), cut.available)
@@ -89,6 +90,7 @@ def from_snapshot(
         chat._next, snapshot.serial + 1, _whole(rest.get("next_id", 1), "$.next_id")
     )
     _load_calls(chat, snapshot.calls)
+    _load_unread(chat, rest)
     if "cut" in rest:
         cut = structure(thaw(rest["cut"]), SavedCut, "$.cut")
         border = None if snapshot.whole else snapshot.border
@@ -139,6 +141,17 @@ def _load_pace(chat: Core, rest: Mapping[str, Any]) -> None:
     if "pace" in rest:
         saved = structure(thaw(rest["pace"]), SavedPace, "$.pace")
         chat._fitter.pace = Pace.from_saved(saved, chat._ledger)
+
+
+def _load_unread(chat: Core, rest: Mapping[str, Any]) -> None:
+    """Hold the results that the model had not read, where it has not spoken since."""
+    if "unread" not in rest:
+        return
+    saved = structure(thaw(rest["unread"]), SavedUnread, "$.unread")
+    ledger = chat._ledger
+    start = ledger.index.get(saved.since or "", -1) + 1
+    if ledger.grouping.kinds.find(ASSISTANT, start) < 0:
+        ledger.renew(saved.results)
 
 
 def _load_calls(chat: Core, calls: Sequence[CallRecord]) -> None:

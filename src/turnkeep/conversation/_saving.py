@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -66,6 +66,16 @@ class SavedCut:
 
 
 @attrs.frozen
+class SavedUnread:
+    """Results that say something else since the model last spoke."""
+
+    results: tuple[str, ...]
+    """Ids of their messages."""
+    since: str | None = None
+    """The newest message at that time: an answer behind it has read them."""
+
+
+@attrs.frozen
 class SavedBudget:
     """A `Budget` as it is saved."""
 
@@ -103,6 +113,7 @@ FIELDS = (
     "stand_in_text",
     "token_counter",
     "tools",
+    "unread",
 )
 
 
@@ -169,6 +180,9 @@ def settings_of(chat: Core) -> dict[str, Any]:
     ):
         if value:
             fields[name] = thaw(freeze(value))
+    unread = saved_unread(chat._ledger.renewed, chat._ledger.messages)
+    if unread is not None:
+        fields["unread"] = unread
     fields["counter"] = chat._ledger.counter.name
     fields["next_id"] = chat._next
     for option, usual in USUAL.items():
@@ -179,6 +193,18 @@ def settings_of(chat: Core) -> dict[str, Any]:
     if chat.stand_in_text != type(chat).DEFAULT_STAND_IN:
         fields["stand_in_text"] = chat.stand_in_text
     return fields
+
+
+def saved_unread(
+    results: Iterable[str], messages: Sequence[Message]
+) -> dict[str, Any] | None:
+    """*results* as they are saved, or nothing; *messages*: those there are then."""
+    ids = tuple(results)
+    if not ids:
+        return None
+    since = messages[-1].id if messages else None
+    saved: dict[str, Any] = unstructure(SavedUnread(ids, since))
+    return saved
 
 
 def saved_budget(budget: Budget) -> SavedBudget:

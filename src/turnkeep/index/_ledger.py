@@ -458,6 +458,7 @@ class Ledger:
         other.keep_elsewhere(self.kept)
         for index, message in enumerate(self.messages):
             other.append(message, self.counts[index])
+        other.renew(self.renewed)
         return other
 
     # -- what the engine asks ---------------------------------------------------------
