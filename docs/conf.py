@@ -11,7 +11,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-from turnkeep.cli._app import app
+from turnkeep.cli._app import COMMANDS, load
 from turnkeep.formats import FORMATS, get_format
 
 project = "turnkeep"
@@ -63,8 +63,12 @@ class CommandHelp(Directive):
 
     def run(self) -> list[nodes.Node]:
         """Ask the commands themselves, so that the page cannot be out of date."""
-        names = [command.callback.__name__ for command in app.registered_commands]
-        return [_help(), *map(_help, names)]
+        sections = [_help()]
+        for name in COMMANDS:
+            sections.append(_help(name))
+            inner = getattr(load(name), "commands", {})
+            sections += [_help(name, part) for part in inner]
+        return sections
 
 
 def _help(*command: str) -> nodes.section:

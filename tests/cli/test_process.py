@@ -124,6 +124,7 @@ def test_a_broken_installation_is_not_a_missing_extra() -> None:
     code = (
         "import sys\n"
         "sys.modules['attrs'] = None\n"
+        "sys.argv = ['turnkeep', 'count', 'chat.json']\n"
         "from turnkeep.cli import main\n"
         "main()\n"
     )

@@ -20,9 +20,10 @@ def main() -> None:
     """Run the command that `sys.argv` names; ends by `SystemExit` with its code."""
     try:
         from ._app import app  # noqa: PLC0415 - the extra may be missing
+
+        app(prog_name="turnkeep")
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise
         print(f"{_INSTALL} ({error.name} is missing)", file=sys.stderr)
         raise SystemExit(2) from None
-    app(prog_name="turnkeep")

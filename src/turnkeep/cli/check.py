@@ -65,7 +65,7 @@ def check(
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
-    """Say what a provider would refuse about a request, and what would mend it.
+    """Say what a provider would refuse about a request, and what fixes it.
 
     Each violation has its rule's number, the place, what is wrong, and the provider's
     own error text where it is known. The exit code is 1 when there are any.

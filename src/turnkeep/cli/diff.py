@@ -75,7 +75,7 @@ def diff(
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
-    """Show what a window lost against its history, or against the window before.
+    """Show what a window lost against its history, or an earlier window.
 
     Message by message, with tokens: `-` lost, `~` changed, `+` new, `>` moved. The two
     files may have different formats.

@@ -45,7 +45,7 @@ def pending(
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
-    """List the tool calls that are waited for, with their age and deadline.
+    """List the tool calls that are waited for, with age and deadline.
 
     For example:
 

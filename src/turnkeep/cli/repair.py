@@ -51,7 +51,7 @@ def repair(
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
-    """Mend what no provider would take: little, and with a report.
+    """Fix what no provider accepts, and report each change.
 
     Results without their call and second results go, results move to their call,
     emptied messages and lone reasoning go. Pinned messages, open calls that you do not

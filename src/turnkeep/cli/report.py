@@ -65,7 +65,7 @@ def report(
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
-    """Write a page to look at: what fills the window, what was dropped, and why.
+    """Write a web page: what fills the window, what was dropped, and why.
 
     One HTML file that fetches nothing. With `--max-tokens` it also shows the plan for
     the whole history, and what each call of the session would have been sent. The page

@@ -130,7 +130,7 @@ class _Sight:
             if score == NEVER:
                 return Match(NEVER, words, key, nth)
             if score > best.score:
-                best = Match(score, words or "nothing speaks against it", key, nth)
+                best = Match(score, words or "nothing contradicts it", key, nth)
         if best.score == CARRIED and key is None:
             return attrs.evolve(best, score=NEVER)
         return best
