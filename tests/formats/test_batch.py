@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,56 @@ def test_an_answer_by_itself_says_that_its_question_is_elsewhere() -> None:
 
     assert "what was asked is in the file of requests" in notes_of(answered)
     assert "what was asked" not in notes_of([asked, answered])
+
+
+GEMINI = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+SPOKEN = {"candidates": [{"content": {"parts": [{"text": "yo"}]}}]}
+CONVERSE = {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}
+CLAUDE_ASKED = {"anthropic_version": "bedrock-2023-05-31", "messages": CHAT}
+CONVERSED = {
+    "output": {"message": {"role": "assistant", "content": [{"text": "yo"}]}},
+    "stopReason": "end_turn",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "wire"),
+    [
+        ({"key": "1", "request": GEMINI, "response": SPOKEN}, "gemini"),
+        ({"request": GEMINI, "response": SPOKEN, "status": ""}, "gemini"),
+        (
+            {"recordId": "1", "modelInput": CONVERSE, "modelOutput": CONVERSED},
+            "bedrock",
+        ),
+        ({"modelInput": CLAUDE_ASKED, "modelOutput": CLAUDE}, None),
+    ],
+)
+def test_lines_of_gemini_and_bedrock(line: dict[str, Any], wire: str | None) -> None:
+    """https://ai.google.dev/gemini-api/docs/batch-api and Bedrock's batch inference."""
+    assert spoken(line) == ["user: hi", "assistant: yo"]
+    assert detect(line).format == "batch"
+    assert wire in (None, open_messages(line)[0].name)
+    request = {key: line[key] for key in line if key not in ("response", "modelOutput")}
+    assert spoken(request) == ["user: hi"]
+
+
+def test_a_line_that_failed_says_why() -> None:
+    bedrock = {"recordId": "1", "modelInput": CONVERSE, "error": {"errorCode": 400}}
+    gemini = {"key": "1", "response": SPOKEN}
+
+    assert spoken(bedrock) == ["user: hi"]
+    assert "there is no answer: 400" in notes_of(bedrock)
+    assert spoken(gemini) == ["assistant: yo"]
+    assert spoken([{"key": "1", "request": GEMINI}, gemini])[-1] == "assistant: yo"
+
+
+def test_lines_of_answers_are_conversations(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    lines = [ANSWER, SPOKEN, {"key": "1", "request": GEMINI}]
+    path.write_text("\n".join(map(json.dumps, lines)))
+
+    assert wires(path) == [
+        ("openai", ["assistant: yo"]),
+        ("gemini", ["assistant: yo"]),
+        ("gemini", ["user: hi"]),
+    ]

@@ -26,6 +26,9 @@ _LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _LISTS = ("messages", "contents", "input", "body", "custom_id")
 """Keys of an object that is a conversation, not a message."""
 
+_RECORDS = ("request", "modelInput", "modelOutput", "choices", "candidates")
+"""The same of an object that has no role or type: lines of batches, and answers."""
+
 _EXPORTS = ("mapping", "chat_messages")
 """Keys of a conversation in the lists of them that chat services export."""
 
@@ -41,9 +44,11 @@ class Line:
     @property
     def is_conversation(self) -> bool:
         """Whether it holds a whole list or body, rather than one message."""
-        return isinstance(self.value, list) or (
-            isinstance(self.value, dict) and any(key in self.value for key in _LISTS)
-        )
+        if not isinstance(self.value, dict):
+            return isinstance(self.value, list)
+        is_entry = not self.value.keys().isdisjoint(("role", "type"))
+        keys = _LISTS if is_entry else (*_LISTS, *_RECORDS)
+        return any(key in self.value for key in keys)
 
 
 @attrs.frozen

@@ -34,7 +34,8 @@ def _choices(value: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _candidates(value: Mapping[str, Any]) -> list[Any] | None:
-    return _each(value.get("candidates"), "content")
+    found = _each(value.get("candidates"), "content")
+    return found and [{"role": "model", **content} for content in found]
 
 
 def _each(found: Any, key: str) -> list[Any] | None:
