@@ -100,9 +100,9 @@ def regret(left: int, seeds: Sequence[int] = (1, 2)) -> tuple[float, int]:
 
 
 @pytest.mark.parametrize("left", GOALS)
-def bench_price_rule(left: int) -> None:
+def bench_price_rule(timed: bool, left: int) -> None:
     """No forecast, no sweep: near the best trigger that hindsight finds."""
-    assert regret(left)[0] <= GOALS[left]
+    assert regret(left, (1, 2) if timed else (1,))[0] <= GOALS[left]
 
 
 def marked(strategy: str, marks: str, requests: int = 400) -> tuple[PromptCache, int]:
@@ -136,11 +136,12 @@ def marked(strategy: str, marks: str, requests: int = 400) -> tuple[PromptCache,
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def bench_marks(strategy: str) -> None:
+def bench_marks(timed: bool, strategy: str) -> None:
     """At least 85 % of the input is read from the cache with marks, none without."""
-    cache, prunes = marked(strategy, "place")
+    requests = 400 if timed else 120
+    cache, prunes = marked(strategy, "place", requests)
 
-    assert prunes >= 8
+    assert prunes >= requests // 50
     assert cache.share >= 0.85
     assert marked(strategy, "keep", 5)[0].share == 0.0
 
