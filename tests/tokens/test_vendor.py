@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -264,3 +265,52 @@ def test_counting_never_raises_and_text_never_vanishes(value: dict[str, Any]) ->
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
     assert cost({"v": value}) >= len(text) // 40
+
+
+WORDS = "word " * 800
+
+
+def _anthropic(source: Any, **beside: Any) -> tuple[str, Any]:
+    block = {"type": "document", "source": source, **beside}
+    return "anthropic", [{"role": "user", "content": [block]}]
+
+
+def _bedrock(source: Any, **beside: Any) -> tuple[str, Any]:
+    inner = {"format": "txt", "name": "d", "source": source, **beside}
+    content = [{"document": inner}, {"text": "q"}]
+    return "bedrock", [{"role": "user", "content": content}]
+
+
+def _total(value: Any, form: str) -> int:
+    return turnkeep.count(value, format=form).total
+
+
+def _functions(said: str) -> tuple[str, Any]:
+    function = {"name": "f", "description": said, "parameters": {"type": "object"}}
+    message = {"role": "user", "content": "q"}
+    return "openai", {"messages": [message], "functions": [function]}
+
+
+SHORT = {"type": "text", "media_type": "text/plain", "data": "x"}
+READ: dict[str, Callable[[str], tuple[str, Any]]] = {
+    "content in blocks": lambda said: _anthropic(
+        {"type": "content", "content": [{"type": "text", "text": said}]}
+    ),
+    "content as text": lambda said: _anthropic({"type": "content", "content": said}),
+    "context": lambda said: _anthropic(SHORT, context=said),
+    "title": lambda said: _anthropic(SHORT, title=said),
+    "content of Bedrock": lambda said: _bedrock({"content": [{"text": said}]}),
+    "context of Bedrock": lambda said: _bedrock({"text": "x"}, context=said),
+    "functions": _functions,
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_the_model_reads_counts_by_its_text(name: str) -> None:
+    """Wherever a document says it, and what tools were called once."""
+    form, long = READ[name](WORDS)
+    _, short = READ[name]("word")
+
+    more = _total(long, form) - _total(short, form)
+
+    assert 800 <= more < 1_400  # an estimate says somewhat more

@@ -298,7 +298,7 @@ class Rules:
             case Image():
                 tally.images += self.media.image(block)
             case Document():
-                tally.documents += self.media.document(block, count)
+                tally.documents += self._document(block)
             case Opaque():
                 sound = self.media.opaque_media(block.value)
                 if sound is not None:
@@ -308,6 +308,27 @@ class Rules:
             case _:
                 assert_never(block)
         tally.texts = True
+
+    def _document(self, block: Document) -> int:
+        """Tokens of a document: its content in blocks where it has such, and context.
+
+        Anthropic and Bedrock give the model what `context` says.
+        """
+        if not block.extra:
+            return self.media.document(block, self._count)
+        beside = block.extra.get("document", block.extra)  # Bedrock's stand one deeper
+        if not isinstance(beside, Mapping):
+            beside = block.extra
+        context, source = beside.get("context"), beside.get("source")
+        tokens = self._count(context) if isinstance(context, str) else 0
+        inside = source.get("content") if isinstance(source, Mapping) else None
+        if inside is None:
+            return tokens + self.media.document(block, self._count)
+        if isinstance(inside, str):
+            tokens += self._count(inside)
+        else:
+            tokens += self._vendor.tokens({"content": inside})
+        return tokens + (self._count(block.title) if block.title else 0)
 
     def _call(self, block: ToolCall) -> int:
         tokens = self.per_call + self._word(block.name) + self._count(block.text)

@@ -40,6 +40,10 @@ def open_list(value: Any, name: str, *, key: str = "messages") -> Envelope:
     tools = value.get("tools")
     if tools is not None:
         as_array(tools, "tools", "$.tools")
+    functions = value.get("functions")
+    if isinstance(functions, (list, tuple)) and not tools:
+        # What tools were called before 2023-11; they cost the same.
+        tools = [{"type": "function", "function": one} for one in functions]
     model = value.get("model")
     return Envelope(
         entries,
