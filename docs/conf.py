@@ -50,6 +50,8 @@ nitpick_ignore_regex = [
     ("py:.*", r"(attr|starlette|tiktoken)\..*"),
     # Annotations name the module where a class lives, the pages where it is exported.
     ("py:.*", r"turnkeep\..*"),
+    # Classes of the frameworks that integrations are for.
+    ("py:.*", r"(agent_framework|langchain_core|pydantic_ai)\..*"),
     # Names that a module imports for type checkers alone stay as they are written.
     ("py:.*", r"\w+|.*TypeVar.*"),
 ]

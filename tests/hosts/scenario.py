@@ -129,16 +129,21 @@ HOSTS: Final = {
 """Our name of a host, and its package."""
 
 
+def is_there(package: str) -> bool:
+    """Whether a package is installed here."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def installed() -> list[str]:
     """The hosts that are here, and have an adapter."""
     there = []
     for name, package in HOSTS.items():
         own = importlib.util.find_spec(f"tests.hosts.host_{name}")
-        try:
-            if own is not None and importlib.util.find_spec(package) is not None:
-                there.append(name)
-        except ModuleNotFoundError:
-            continue
+        if own is not None and is_there(package):
+            there.append(name)
     return there
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hosts.scenario import installed
+from tests.hosts.scenario import installed, is_there
 from tests.strict.provider import StrictProvider
 from tests.strict.scripts import Answer, Call, Seen
 
@@ -15,7 +15,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 ROUNDS = 6
 _PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-HERE = installed()
+HERE = [*installed(), *(["openai_sdk"] if is_there("openai") else [])]
 pytestmark = pytest.mark.skipif(not HERE, reason="no host is installed here")
 
 
