@@ -181,3 +181,23 @@ def test_gemini_cli_gives_a_result_once_that_comes_after_the_next_turn() -> None
         "c1 = c1",
     ]
     assert "1 result (written twice)" in notes_of(lines)
+
+
+def test_gemini_cli_gives_results_of_calls_without_an_id() -> None:
+    """They stand at their calls, and may come once more in the next entry."""
+    nameless = [{"functionResponse": {"name": "f", "response": {"output": "z"}}}]
+    tools = [{"name": "f", "args": {}, "result": nameless}] * 2
+    lines = [HEAD, entry("a", "gemini", "x", toolCalls=tools)]
+    done = entry("c", "gemini", "ok")
+
+    for given in ([], nameless, nameless * 2):
+        entries = [*lines, *([entry("b", "user", given)] if given else []), done]
+        contents = open_messages(entries)[1].entries
+        assert [len(content["parts"]) for content in contents] == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "mark", [{"$set": {"lastUpdated": WHEN}}, entry("b", "gemini", "yo")]
+)
+def test_gemini_cli_is_known_where_its_header_is_torn_off(mark: dict[str, Any]) -> None:
+    assert spoken([entry("a", "user", "hi"), mark])[0] == "user: hi"

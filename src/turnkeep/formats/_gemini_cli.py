@@ -25,8 +25,16 @@ def _head(entry: dict[Any, Any]) -> str | None:
 
 
 def _line(entry: dict[Any, Any]) -> str | None:
-    """A header, or what takes turns back."""
-    return "'$rewindTo'" if "$rewindTo" in entry else _head(entry)
+    """A header, what changes entries, or one that the model wrote.
+
+    A header may be torn off, so that it is not all there is to go by.
+    """
+    for key in ("$rewindTo", "$set"):
+        if key in entry:
+            return repr(key)
+    if kind_of(entry) == "gemini" and {"id", "timestamp"} <= entry.keys():
+        return "an entry of type 'gemini'"
+    return _head(entry)
 
 
 class GeminiCli(SessionFormat):
@@ -105,6 +113,8 @@ class _Talk:
         self.model: str | None = None
         self._waiting: dict[str, list[Any]] = {}
         """Results that stand at their calls, and in no user entry so far."""
+        self._nameless: list[tuple[Any, list[Any]]] = []
+        """Those of calls without an id, with the tools' names."""
         self._open: set[str] = set()
         """Calls of the model's last turn."""
         self._seen: set[str] = set()
@@ -145,17 +155,17 @@ class _Talk:
         named = {key: call[key] for key in ("id", "name", "args") if key in call}
         if parts is not None:
             parts.append({"functionCall": named})
-        call_id = call.get("id")
+        call_id, found = call.get("id"), _result_of(call)
         if isinstance(call_id, str):
             self._open.add(call_id)
-            found = _result_of(call)
             if found:
                 self._waiting[call_id] = found
+        elif found:
+            self._nameless.append((call.get("name"), found))
 
     def _asked(self, entry: dict[str, Any], path: str) -> None:
         parts = _parts(entry.get("content"), f"{path}.content")
-        answers = [i for part in parts if (i := _id(part, "functionResponse"))]
-        if not answers:
+        if not any("functionResponse" in part for part in parts):
             self._answer()
             if _is_made_anew(parts):
                 self.notes.left_out("user text | a command, or made anew each time")
@@ -173,28 +183,35 @@ class _Talk:
                 self._seen.add(call_id)
                 self._done.add(call_id)
                 self._waiting.pop(call_id, None)
-        for found in self._waiting.values():
-            kept += found
-        self._settle()
-        if any(_id(part, "functionResponse") for part in kept):
+            elif isinstance(answer := part.get("functionResponse"), dict):
+                self._answered(answer.get("name"))
+        kept += self._settle()
+        if any("functionResponse" in part for part in kept):
             self.contents.append({"role": "user", "parts": kept})
+
+    def _answered(self, name: Any) -> None:
+        """A user entry gives the result of the first nameless call to a tool."""
+        names = [one for one, _ in self._nameless]
+        if name in names:
+            del self._nameless[names.index(name)]
 
     def _is_done(self, call_id: str) -> bool:
         """Whether a call has its result: ids may be used again by a later turn."""
         return call_id in (self._seen if call_id in self._open else self._done)
 
-    def _settle(self) -> None:
-        """The results that were waiting are given."""
+    def _settle(self) -> list[Any]:
+        """The results that were waiting, which are given now."""
+        found = [*self._waiting.values(), *(parts for _, parts in self._nameless)]
         self._seen |= self._waiting.keys()
         self._done |= self._waiting.keys()
         self._waiting.clear()
+        self._nameless.clear()
+        return [part for parts in found for part in parts]
 
     def _answer(self) -> None:
         """Give the results that no user entry gave."""
-        parts = [part for found in self._waiting.values() for part in found]
-        if parts:
+        if parts := self._settle():
             self.contents.append({"role": "user", "parts": parts})
-        self._settle()
 
     def session(self) -> Session:
         self._answer()
