@@ -53,7 +53,7 @@ WIRE = (
     "deepseek",
     "ollama",
 )
-SEEDS = ("orion", "molo", "multi-llm", "lellm", "mermaid")
+SEEDS = ("orion", "molo", "multi-llm", "lellm", "mermaid", "langchain", "pydantic-ai")
 MODELS = {
     "openai": "gpt-4o",
     "openai-responses": "gpt-4o",

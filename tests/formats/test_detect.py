@@ -362,11 +362,6 @@ def test_what_nobody_knows_is_nobodys() -> None:
 
 
 LIBRARIES: list[tuple[str, list[Any]]] = [
-    ("LangChain", [{"type": "human", "content": "hi"}]),
-    ("LangChain", [{"type": "ai", "data": {"content": "hi"}}]),
-    ("LangChain", [{"type": "tool", "content": "x", "additional_kwargs": {}}]),
-    ("LangChain", [{"lc": 1, "type": "constructor", "id": ["x"], "kwargs": {}}]),
-    ("Pydantic AI", [{"kind": "request", "parts": [{"part_kind": "user-prompt"}]}]),
     ("the AI SDK", assistant(content=[{"type": "tool-call", "toolCallId": "c"}])),
     ("the AI SDK", assistant(content=[text(providerOptions={})])),
     ("the AI SDK", [{"id": "1", "role": "user", "parts": [text()]}]),
@@ -447,6 +442,29 @@ def test_another_programs_file_is_refused_by_name(program: str, value: Any) -> N
 
     assert f"a file of {program} (the keys" in caught.value.reason
     assert caught.value.path == ("$[0]" if isinstance(value, list) else "$")
+
+
+LANGCHAIN: list[dict[str, Any]] = [
+    {"type": "human", "content": "hi"},
+    {"type": "ai", "data": {"content": "hi"}},
+    {"type": "tool", "content": "x", "additional_kwargs": {}},
+    {"lc": 1, "type": "constructor", "id": ["x"], "kwargs": {}},
+]
+
+
+PYDANTIC_AI = {"kind": "request", "parts": [{"part_kind": "user-prompt"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [*(("langchain", entry) for entry in LANGCHAIN), ("pydantic-ai", PYDANTIC_AI)],
+)
+def test_messages_of_frameworks_are_read(name: str, entry: dict[str, Any]) -> None:
+    """In a list or a state; beside another format's messages they are refused."""
+    assert detect([entry]).format == name
+    assert detect({"messages": [entry]}, model="gpt-4o").format == name
+    with pytest.raises(FormatError):
+        detect([*PLAIN, entry], model="gpt-4o")
 
 
 READ: list[tuple[str, str, dict[str, Any]]] = [

@@ -25,7 +25,16 @@ from turnkeep.model import Message, Role, Text, ToolCall, ToolResult
 from turnkeep.policy import NO_DEMANDS, Policy
 from turnkeep.profiles import get_profile
 
-RECORDS = ["lellm", "mermaid", "molo", "multi-llm", "orion", "turnkeep"]
+RECORDS = [
+    "langchain",
+    "pydantic-ai",
+    "lellm",
+    "mermaid",
+    "molo",
+    "multi-llm",
+    "orion",
+    "turnkeep",
+]
 FORMATS = [
     "anthropic",
     "bedrock",

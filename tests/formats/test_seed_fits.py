@@ -8,7 +8,7 @@ import turnkeep
 from turnkeep.formats import detect, get_format
 from turnkeep.model import Message, ToolCall, same
 
-SEEDS = ("orion", "molo", "multi-llm", "lellm", "mermaid")
+SEEDS = ("orion", "molo", "multi-llm", "lellm", "mermaid", "langchain", "pydantic-ai")
 
 
 def history() -> list[Message]:

@@ -24,6 +24,8 @@ NAMES = [
     "orion",
     "molo",
     "multi-llm",
+    "langchain",
+    "pydantic-ai",
     "lellm",
     "mermaid",
     "turnkeep",

@@ -10,7 +10,7 @@ from turnkeep.formats import get_format
 from turnkeep.formats._spelling import change, difference
 from turnkeep.model import Message, same
 
-SEEDS = ("orion", "molo", "multi-llm", "lellm", "mermaid")
+SEEDS = ("orion", "molo", "multi-llm", "lellm", "mermaid", "langchain", "pydantic-ai")
 
 
 @given(json_values, json_values)

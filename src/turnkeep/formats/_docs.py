@@ -43,7 +43,9 @@ where they would not, that is an error that lists the candidates. Keys of a host
 (`pinned`, `timestamp`, `kind`, `metadata`, ...) mean nothing outside turnkeep's own
 JSON, and new types of items and blocks are carried beside those that are known.
 
-Messages of another library (LangChain, Pydantic AI, the AI SDK, Haystack, LlamaIndex,
+The messages of LangChain (what `messages_to_dict`, `dumpd` and `model_dump` write) and
+of Pydantic AI (what `ModelMessagesTypeAdapter` writes) are read and written, and so are
+their objects themselves. Those of another library (the AI SDK, Haystack, LlamaIndex,
 AutoGen, smolagents, ...) are refused in a sentence that names it, unless `format=` says
 what they are; so are the files of programs that are not read (Cline's and Roo Code's,
 Continue, Zed, Open WebUI, LangSmith, LangGraph, Langfuse, Strands, Inspect).

@@ -31,7 +31,9 @@ READERS: Final = {
     "Codex sessions": "codex",
     "Google ADK events": "adk",
     "goose": "goose",
+    "LangChain": "langchain",
     "OpenTelemetry": "otel-genai",
+    "Pydantic AI": "pydantic-ai",
 }
 """The formats of those that are read where they stand by themselves."""
 

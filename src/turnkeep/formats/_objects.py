@@ -14,6 +14,8 @@ from typing import Any, Final
 from turnkeep.errors import FormatError
 from turnkeep.model import Message
 
+from ._host_objects import host_of, host_of_all
+
 _LISTS: Final = ("messages", "contents", "input")
 """Keys of a body that holds such a list."""
 
@@ -50,6 +52,7 @@ class Objects:
             if wire is not own
         }
         self._edited: dict[int, tuple[Any, Any]] = {}
+        self._host = host_of_all(originals)
 
     def edited(self, nth: int, entries: Iterable[Any]) -> None:
         """Say that *entries* stand in the place of the *nth*."""
@@ -72,7 +75,9 @@ class Objects:
         if own is not None:
             return own
         edited = self._edited.get(id(entry))
-        return entry if edited is None else remade(entry, edited[1])
+        if edited is not None:
+            return remade(entry, edited[1])
+        return entry if self._host is None else self._host.make(entry, None)
 
 
 def read_objects(value: Any) -> tuple[Any, Objects | None]:
@@ -150,6 +155,8 @@ def _dumped(value: Any, path: str) -> Any:
     if isinstance(value, type):
         return value
     try:
+        if (host := host_of(value)) is not None:
+            return host.dump(value)
         if hasattr(kind, "model_dump"):
             return _model_dump(value)
         if hasattr(kind, "to_dict"):
@@ -180,6 +187,8 @@ def _model_dump(value: Any) -> Any:
 
 def remade(entry: Any, own: Any) -> Any:
     """*entry* by the type of the caller's *own* object; itself where that cannot be."""
+    if (host := host_of(own)) is not None:
+        return host.make(entry, own)
     kind = type(own)
     make = getattr(kind, "model_validate", None) or getattr(kind, "from_dict", None)
     if make is None or isinstance(own, dict):

@@ -25,6 +25,8 @@ _OTHERS = {
     "multi-llm": "_multi_llm:MultiLlm",
     "lellm": "_lellm:Lellm",
     "mermaid": "_mermaid:Mermaid",
+    "langchain": "_langchain:LangChain",
+    "pydantic-ai": "_pydantic_ai:PydanticAi",
     "turnkeep": "_turnkeep:Turnkeep",
     "messages": "_messages:Messages",
 }

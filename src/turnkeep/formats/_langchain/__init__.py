@@ -1,0 +1,5 @@
+"""The format `langchain`."""
+
+from ._format import LangChain
+
+__all__ = ["LangChain"]

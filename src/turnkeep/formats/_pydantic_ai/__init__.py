@@ -1,0 +1,5 @@
+"""The format `pydantic-ai`."""
+
+from ._format import PydanticAi
+
+__all__ = ["PydanticAi"]
