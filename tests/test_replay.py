@@ -208,6 +208,13 @@ def test_a_plan_of_a_replay_applies_to_its_log() -> None:
     assert made.kept.ids == ("a", "1")
 
 
+def test_without_a_strategy_there_is_nothing_to_advise() -> None:
+    report = replay(chat(4), {}, Budget(60), counter=Words())
+
+    assert report.advice() is None
+    assert report.outcomes[0].mean > 0
+
+
 # -- recorded sessions ---------------------------------------------------------------
 
 

@@ -157,6 +157,7 @@ def test_expected_answers_are_looked_for(tmp_path: Path) -> None:
         ([{"question": "a", "messages": []}], r"@ \$\[0\].messages"),
         ([{"question": "a", "messages": [True]}], r"@ \$\[0\].messages\[0\]"),
         ([{"question": "a", "messages": ["m99"]}], "m99"),
+        ([{"question": 2, "messages": [1]}], "is a message, but not a user's"),
     ],
 )
 def test_a_file_of_something_else_expects_nothing(
@@ -168,6 +169,32 @@ def test_a_file_of_something_else_expects_nothing(
 
     assert result.exit_code == 2
     assert re.search(why, result.stderr.replace("\n", " "))
+
+
+def test_a_question_that_nobody_has_answered_yet_is_asked_at_the_end(
+    tmp_path: Path,
+) -> None:
+    """The last message of a session; no answer follows."""
+    said = [*memories(), {"role": "user", "content": "And my zeppelin?"}]
+    file = save(tmp_path / "chat.json", said)
+    expected = save(tmp_path / "e.json", [{"question": 28, "messages": [0]}])
+
+    asked = (file, "-n", "300", "-s", "chat", "-s", "relevance", "--expect", expected)
+    found = strategies(*asked)
+
+    assert found[FULL]["recalled"] == 1.0
+    assert found["chat"]["recalled"] == 0.0
+
+
+def test_many_lost_names_are_counted_and_files_named(tmp_path: Path) -> None:
+    """Five of them are listed; of several sessions, with the file."""
+    chat_file = save(tmp_path / "chat.json", memories())
+    names = [{"question": "What?", "messages": list(range(7))}]
+    expected = save(tmp_path / "e.json", names)
+    one = ("replay", chat_file, "-n", "300", "-s", "chat")
+
+    assert "and 2 more: --json" in run(*one, "--expect", expected).stdout
+    assert "chat.json, call 13" in run(*one, chat_file).stdout
 
 
 def test_what_is_expected_is_for_one_session(tmp_path: Path) -> None:

@@ -68,10 +68,11 @@ def find(expected: Sequence[Expected], log: Log) -> list[Asked]:
 
     Raises:
         UnknownMessageError: Its messages have not that id.
+        FormatError: A question is the id of a message that is not a user's.
     """
     places = {log.id(index): index for index in range(len(log))}
     found: list[Asked] = []
-    for one in expected:
+    for nth, one in enumerate(expected):
         evidence: list[int] = []
         for name in one.messages:
             if name not in places:
@@ -79,6 +80,7 @@ def find(expected: Sequence[Expected], log: Log) -> list[Asked]:
             evidence.append(places[name])
         at = places.get(one.question)
         if at is not None and log.entries[at].kind != USER:
-            at = None
+            reason = f"question {one.question!r} is a message, but not a user's"
+            raise FormatError(reason, f"$[{nth}].question")
         found.append(Asked(one.question, at, tuple(evidence)))
     return found

@@ -61,7 +61,8 @@ def replay(
             of the rare words of users' messages.
 
     Raises:
-        FormatError: The input is malformed, or in another format; its path says where.
+        FormatError: The input is malformed, or in another format, or an expected
+            question is not a user's message; its path says where.
         UnknownMessageError: A message that is expected is not in the session.
     """
     log = Log(*read_session(messages, format, model, counter))
