@@ -39,7 +39,9 @@ clean: ## Remove the virtual environment and everything built
 .venv/.demo: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "turnkeep needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Installing turnkeep and its command line into .venv (once; under a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -qq --upgrade pip
 	@$(BIN)/python -m pip install -qq -e '.[cli,models,report]'
 	@touch $@
+	@echo "Installed. Fitting the example session ..."
