@@ -7,8 +7,13 @@ import sys
 
 import pytest
 
-from tests.cli.running import run
+from tests.cli.running import EXAMPLE, run
 from turnkeep.cli._app import COMMANDS, load
+from turnkeep.cli._help import (
+    complete_formats,
+    complete_models,
+    complete_strategies,
+)
 
 
 @pytest.mark.parametrize("asked", ["--version", "--help", "-h", ""])
@@ -63,3 +68,40 @@ def test_a_name_that_is_nearly_right_is_suggested() -> None:
 
     assert done.exit_code == 2
     assert "show" in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_what_is_typed(name: str) -> None:
+    """No type behind a switch, no braces around a file; groups' commands as well."""
+    inner = getattr(load(name), "commands", {})
+    for asked in [(name,), *((name, command) for command in inner)]:
+        shown = run(*asked, "--help", env={"COLUMNS": "100"}).stdout
+        if len(asked) == 1 and inner:
+            continue  # a group's own switches are typer's
+        usage = next(line for line in shown.splitlines() if "Usage:" in line)
+
+        assert "<bool>" not in shown
+        assert "{" not in usage
+
+
+def test_what_is_completed() -> None:
+    """Strategies behind each other, formats, and the models that are known."""
+    assert complete_strategies("oldest-") == ["oldest-steps", "oldest-turns"]
+    assert complete_strategies("digest | oldest-t") == ["digest | oldest-turns"]
+    assert complete_formats("openai") == ["openai", "openai-responses"]
+    assert "gpt-4o" in complete_models("gpt-4")
+
+
+@pytest.mark.parametrize(
+    ("option", "typed", "meant"),
+    [("--strategy", "oldest-turn", "oldest-turns"), ("--format", "opena", "openai")],
+)
+def test_what_was_meant_comes_before_what_there_is(
+    option: str, typed: str, meant: str
+) -> None:
+    """The hint is read first, the long list last."""
+    done = run("fit", EXAMPLE, "-n", "8k", option, typed)
+
+    assert done.exit_code == 2
+    hint = done.stderr.index(f"did you mean {meant!r}?")
+    assert hint < done.stderr.index("there are ")

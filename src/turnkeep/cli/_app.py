@@ -37,6 +37,8 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 def load(name: str) -> TyperCommand | TyperGroup:
     """A command as it is; costs its imports."""
+    from ._help import Command  # noqa: PLC0415 - for a command, not for the whole
+
     module = import_module(f".{name}", __package__)
     group = getattr(module, "app", None)
     made: TyperCommand | TyperGroup
@@ -48,7 +50,7 @@ def load(name: str) -> TyperCommand | TyperGroup:
             rich_markup_mode="markdown",
             pretty_exceptions_enable=False,
         )
-        alone.command()(getattr(module, name))
+        alone.command(cls=Command)(getattr(module, name))
         made = cast("TyperCommand", get_command(alone))
     made.name = name
     return made

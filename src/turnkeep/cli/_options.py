@@ -15,6 +15,7 @@ from turnkeep.budgets import Budget
 from turnkeep.errors import StrategyError
 
 from ._files import UsageError
+from ._help import complete_formats, complete_models, complete_strategies
 
 _BUDGET = "Budget"
 _HISTORY = "What must stay, what may go"
@@ -116,6 +117,7 @@ Model: TypeAlias = Annotated[
         "-m",
         metavar="NAME",
         help="The model whose tokens are counted and whose rules hold.",
+        autocompletion=complete_models,
         show_default=False,
     ),
 ]
@@ -127,6 +129,7 @@ FormatName: TypeAlias = Annotated[
         "-f",
         metavar="NAME",
         help="The messages' format (openai, anthropic, ...). Default: detected.",
+        autocompletion=complete_formats,
         show_default=False,
     ),
 ]
@@ -191,6 +194,7 @@ StrategyName: TypeAlias = Annotated[
         "first the one, then the other, as in "
         "`clear-tool-results:keep=5 | oldest-turns`. "
         f"Names: {', '.join(strategies.names())}.",
+        autocompletion=complete_strategies,
         show_default=False,
         rich_help_panel=_HISTORY,
     ),

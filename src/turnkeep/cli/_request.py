@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import attrs
@@ -109,7 +110,11 @@ def check_format(name: str | None, option: str, unfit: Collection[str] = ()) -> 
         why = f"{name!r} exists in Python only"
     elif name in unfit:
         why = f"{name!r} is only read, never written"
-    reason = f"{why}; there are {', '.join(taken)}"
+    # What was meant comes first: the list is long.
+    meant = get_close_matches(name, taken, 1)
+    hint = f"; did you mean {meant[0]!r}?" if meant else ""
+    there = ", ".join(taken)
+    reason = f"{why}{hint} (there are {there})" if hint else f"{why}; there are {there}"
     raise UsageError(reason, option)
 
 

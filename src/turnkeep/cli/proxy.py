@@ -18,6 +18,7 @@ import typer
 from . import _options as options
 from ._files import UsageError
 from ._guard import guarded
+from ._help import Command
 from ._stores import opened
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def proxy(
             raise UsageError(str(error.strerror or error), f"--port {port}") from None
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+@app.command(cls=Command, context_settings={"allow_interspersed_args": False})
 @guarded
 def run(
     command: Annotated[

@@ -15,6 +15,7 @@ from . import _options as options
 from ._draw import counted, glyphs_for, stdout_console
 from ._files import UsageError, check_output, read, write
 from ._guard import guarded, plain
+from ._help import Command
 from ._json import dumps
 from ._stores import StoreName, age, is_saved, now, opened, refuse_unsaved
 from ._terminal import say
@@ -32,7 +33,7 @@ ConversationId = Annotated[
 ]
 
 
-@app.command("ls")
+@app.command("ls", cls=Command)
 @guarded
 def ls(
     store: StoreName,
@@ -74,7 +75,7 @@ def _line(info: Info) -> Text:
     )
 
 
-@app.command("show")
+@app.command("show", cls=Command)
 @guarded
 def show(
     store: StoreName,
@@ -112,7 +113,7 @@ def show(
         )
 
 
-@app.command("export")
+@app.command("export", cls=Command)
 @guarded
 def export(
     store: StoreName,
@@ -134,7 +135,7 @@ def export(
     write(output, dumps(document))
 
 
-@app.command("import")
+@app.command("import", cls=Command)
 @guarded
 def import_(
     store: StoreName,
@@ -191,7 +192,7 @@ def import_(
     say(f"{conversation}: {counted(len(change.append), 'message')} imported")
 
 
-@app.command("check")
+@app.command("check", cls=Command)
 @guarded
 def check(
     store: StoreName,

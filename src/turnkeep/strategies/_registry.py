@@ -238,4 +238,11 @@ def _class(name: str) -> Callable[..., Any]:
             return loaded
     known = names()
     there = ", ".join(known)
-    raise StrategyError(name, f"not known; there are {there}{near(name, known)}")
+    meant = near(name, known)
+    # What was meant comes first: the list is long.
+    reason = (
+        f"not known{meant} (there are {there})"
+        if meant
+        else (f"not known; there are {there}")
+    )
+    raise StrategyError(name, reason)
