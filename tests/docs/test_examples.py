@@ -97,6 +97,7 @@ def test_python_examples(
     A `text` block right behind one is what it prints.
     """
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "session.json").write_bytes(EXAMPLE.read_bytes())
     namespace: dict[str, object] = {"__name__": "example", "client": Client()}
     found = blocks(page)
     for nth, block in enumerate(found):
