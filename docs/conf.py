@@ -48,6 +48,8 @@ autodoc_mock_imports = [
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|datetime|pathlib|typing|os|re|types)\..*"),
     ("py:.*", r"(attr|starlette|tiktoken)\..*"),
+    ("py:.*", r"(agent_framework|agents|google|langchain_core|litellm)\..*"),
+    ("py:.*", r"(pydantic_ai|strands)\..*"),
     # Annotations name the module where a class lives, the pages where it is exported.
     ("py:.*", r"turnkeep\..*"),
     # Classes of the frameworks that integrations are for.
