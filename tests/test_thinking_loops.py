@@ -430,3 +430,42 @@ def test_all_blocks_beside_a_result_are_the_question(block: Entry, alone: bool) 
     assert ("2", "question") in causes
     chat = Conversation.from_messages(entries, format="anthropic")
     assert [m.role.value for m in chat.messages][-3:-1] == ["tool_result", "user"]
+
+
+def _answered_loop(model: str) -> Entry:
+    """Rounds, one with words beside its result and a line behind them; an answer."""
+    rng = Random(58)
+    entries = [user(text("question " * 60)), *a_round(rng, "a", thinks=True)]
+    entries[-1]["content"].append(text("hurry"))
+    entries.append({"role": "system", "content": [text("be brief")]})
+    for name in "bcd":
+        entries += a_round(rng, name, thinks=True)
+        if name != "d":
+            entries[-1]["content"].append(text(f"and {name}"))
+    thinking = {"type": "enabled", "budget_tokens": 2048}
+    answer = {"role": "assistant", "content": [thought(rng, "e"), text("done")]}
+    entries += [answer, user(text("next"))]
+    request = {"model": model, "max_tokens": 4096, "tools": TOOLS}
+    return {**request, "thinking": thinking, "messages": entries}
+
+
+@pytest.mark.parametrize("model", ["claude-fable-5-1", "claude-sonnet-5-5"])
+def test_no_older_round_passes_for_the_one_in_progress(model: str) -> None:
+    """Without its reasoning it would be refused: the answer behind the rounds stays."""
+    request = _answered_loop(model)
+    assert turnkeep.check(request) == []
+    total = turnkeep.count(request).total
+    fitted = refused = 0
+    for tokens in range(total // 4, total, max(total // 60, 1)):
+        try:
+            window = turnkeep.fit(request, tokens)
+        except BudgetExceededError as error:
+            turnkeep.fit(request, error.smallest)
+            with pytest.raises(BudgetExceededError):
+                turnkeep.fit(request, error.smallest - 1)
+            refused += 1
+            continue
+        assert turnkeep.check(window, original=request) == []
+        fitted += 1
+    assert fitted > 10
+    assert refused

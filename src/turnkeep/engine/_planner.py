@@ -7,6 +7,7 @@ from turnkeep.budgets import Budget
 from turnkeep.engine._order import joined_in, place, runs_of
 from turnkeep.engine._reasoning import (
     Last,
+    ends_in_bare_round,
     first_change,
     frame_of,
     rounds_in_progress,
@@ -18,7 +19,7 @@ from turnkeep.index import History
 from turnkeep.plans import Cause, Plan
 from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
 from turnkeep.strategies._keeping import handover_of
-from turnkeep.turns import Problem
+from turnkeep.turns import ASSISTANT, Problem
 
 from ._case import Case
 from ._draft import Draft
@@ -143,12 +144,38 @@ class Planner:
         history.strip(lost)
         if due:
             self.case.trigger = min(self.case.trigger, self.case.target)
-        draft, pruned = self._decide(memory)
+        draft, pruned = self._decide_without_reasoning(memory)
         draft.warnings.append(
             f"the reasoning of {len(lost)} messages is left out: it is only valid "
             "behind an unchanged history"
         )
         return draft, pruned or due
+
+    def _decide_without_reasoning(self, memory: Memory | None) -> tuple[Draft, bool]:
+        """Where reasoning was stripped: no older round may pass for one in progress.
+
+        The answer behind it says that it is not, so that stays where such a round does.
+        """
+        history, draft, pruned = self.case.history, None, False
+        try:
+            draft, pruned = self._decide(memory)
+            left = draft.dropped
+        except BudgetExceededError:
+            # What must stay, and nothing else.
+            steps = range(history.grouping.steps)
+            left = bytearray(step not in history.held for step in steps)
+            if not self._is_bare(left):
+                raise
+        if draft is not None and not self._is_bare(left):
+            return draft, pruned
+        kinds, step_of = history.grouping.kinds, history.grouping.step_of
+        history.seal([step_of[kinds.rfind(ASSISTANT)]])
+        self.case.last = Last(history)
+        return self._decide(memory)
+
+    def _is_bare(self, dropped: bytearray | None) -> bool:
+        required = self.case.demands.thinking_required
+        return required and ends_in_bare_round(self.case.history, dropped)
 
     def _is_due(self, memory: Memory | None) -> tuple[bool, int]:
         """Whether something has to go, and behind which message all is changed.

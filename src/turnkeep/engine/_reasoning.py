@@ -14,7 +14,7 @@ from typing import TypeAlias
 from turnkeep.index import History
 from turnkeep.model import Message, Thinking
 from turnkeep.policy import core_of
-from turnkeep.turns import ASSISTANT, OURS, UNSAID, Grouping
+from turnkeep.turns import ASSISTANT, OURS, RESULT, UNSAID, Grouping
 
 Frame: TypeAlias = tuple[tuple[int, ...], ...]
 """What a window has changed beside its drops: where messages of ours stand, the results
@@ -69,6 +69,31 @@ def sealed_in(
     if said[0] in thinking and len(thinking) < len(said):
         return sorted({said[0], rounds[-1]})
     return [rounds[-1]]
+
+
+def ends_in_bare_round(history: History, dropped: Sequence[int] | None) -> bool:
+    """Whether the window's last answer makes calls, without reasoning, and none did.
+
+    What the provider takes for the round in progress has to open with reasoning; here
+    it was an older one, which lost its own, and what was said behind it has left.
+
+    Args:
+        history:
+            The history, of which some reasoning was stripped.
+        dropped:
+            One byte a step, 0 for kept ones; none: all are kept.
+    """
+    grouping = history.grouping
+    kinds, step_of = grouping.kinds, grouping.step_of
+    newest = at = kinds.rfind(ASSISTANT)
+    while at >= 0 and (at in history.gone or (dropped and dropped[step_of[at]])):
+        at = kinds.rfind(ASSISTANT, 0, at)
+    if at < 0 or step_of[at] == step_of[newest]:
+        return False
+    step = step_of[at]
+    return any(kinds[index] == RESULT for index in grouping.members(step)) and not any(
+        step_of[index] == step for index in thoughts(history)
+    )
 
 
 def frame_of(history: History) -> Frame:
