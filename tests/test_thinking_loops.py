@@ -469,3 +469,30 @@ def test_no_older_round_passes_for_the_one_in_progress(model: str) -> None:
         fitted += 1
     assert fitted > 10
     assert refused
+
+
+def test_an_answer_to_be_continued_opens_with_its_thinking() -> None:
+    """Of a Claude nobody named, too: the rest may lose its own, and leave."""
+    rng = Random(5)
+    entries = [user(text("question " * 60))]
+    for name in "abc":
+        entries += a_round(rng, name, thinks=True)
+    opened = {"role": "assistant", "content": [thought(rng, "d"), text("It is")]}
+    request: Entry = {
+        "max_tokens": 4096,
+        "tools": TOOLS,
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+        "messages": [*entries, opened],
+    }
+    assert turnkeep.check(request, format="anthropic") == []
+    total = turnkeep.count(request, format="anthropic").total
+    cut = 0
+    for tokens in range(total // 4, total, max(total // 40, 1)):
+        try:
+            window = turnkeep.fit(request, tokens, format="anthropic")
+        except BudgetExceededError:
+            continue
+        assert turnkeep.check(window, format="anthropic", original=request) == []
+        assert window["messages"][-1] == opened
+        cut += 1
+    assert cut > 10

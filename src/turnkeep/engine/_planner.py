@@ -19,7 +19,7 @@ from turnkeep.index import History
 from turnkeep.plans import Cause, Plan
 from turnkeep.strategies import DEFAULT, OldestTurns, Strategy
 from turnkeep.strategies._keeping import handover_of
-from turnkeep.turns import ASSISTANT, Problem
+from turnkeep.turns import ASSISTANT, HIDDEN, Problem
 
 from ._case import Case
 from ._draft import Draft
@@ -104,8 +104,9 @@ class Planner:
         if not self.case.demands.thinking_required:
             rounds = rounds[-1:]
         step_of = history.grouping.step_of
+        kept = {*rounds, *self._continued()}
         due, changed = self._is_due(memory)
-        old = [i for i in found if i > changed and step_of[i] not in rounds]
+        old = [i for i in found if i > changed and step_of[i] not in kept]
         if not old:
             return self._decide_whole(memory, found)
         history.strip(old)
@@ -117,6 +118,16 @@ class Planner:
             "to an unchanged history"
         )
         return draft, pruned or due
+
+    def _continued(self) -> list[int]:
+        """The step of an answer that the model goes on with: it opens as it did."""
+        grouping = self.case.history.grouping
+        newest = grouping.newest
+        if newest is None or not self.case.demands.thinking_required:
+            return []
+        said = grouping.kinds.rfind(ASSISTANT)
+        last = len(grouping.kinds.rstrip(bytes([HIDDEN]))) - 1
+        return [newest] if said == last else []
 
     def _decide_bound(
         self, memory: Memory | None, found: list[int]
