@@ -139,3 +139,20 @@ def test_an_empty_list_costs_nothing() -> None:
 
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["total"] == 0
+
+
+def test_plain_text_counts_as_it_stands(tmp_path: Path) -> None:
+    """No message around it; several are summed up, bytes that are no text refused."""
+    text, broken = tmp_path / "a.md", tmp_path / "b.bin"
+    text.write_text("hello world")
+    broken.write_bytes(b"a\xff")
+
+    assert run("count", "--text", text, "-m", "gpt-4o").stdout == (
+        "a.md: 2 tokens (exact)\n"
+    )
+    told = json.loads(run("count", "--text", text, text, "--json").stdout)
+    assert told["total"] == 4
+    assert [one["total"] for one in told["files"]] == [2, 2]
+    refused = run("count", "--text", broken)
+    assert refused.exit_code == 2
+    assert "no text in UTF-8: byte 1 " in refused.stderr

@@ -111,6 +111,23 @@ def read(path: str) -> list[Source]:
     return [Source(name, reading.value, len(data), indent, lines, reading.notes)]
 
 
+def read_text(path: str) -> str:
+    """The plain text of a file, in UTF-8 with or without its mark; `-` is stdin.
+
+    Raises:
+        UsageError: The file cannot be read, or is no text.
+    """
+    try:
+        data = sys.stdin.buffer.read() if path == STDIO else Path(path).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        reason = f"cannot read: {error.strerror}"
+        raise UsageError(reason, path) from None
+    except UnicodeDecodeError as error:
+        reason = f"no text in UTF-8: byte {error.start:,} is none of it"
+        raise UsageError(reason, path) from None
+
+
 def is_listed(path: str) -> bool:
     """Whether *path* is the number of a session, such as `@1`, and no file's name."""
     return re.fullmatch(r"@[0-9]{1,6}", path) is not None and not Path(path).exists()

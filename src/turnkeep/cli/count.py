@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, assert_never
 
 import typer
@@ -11,10 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from turnkeep.report._survey import KEEP, Entry, Survey
+from turnkeep.tokens._factory import text_counter
 
 from . import _options as options
 from ._counted import Measured, Streamed
 from ._draw import Glyphs, bar, counted, fit_text, glyphs_for, stdout_console
+from ._files import STDIO, read_text
 from ._guard import guarded
 from ._histories import ConversationId, read
 from ._json import dumps
@@ -22,6 +25,7 @@ from ._outcome import accuracy
 from ._request import load
 from ._streamed import count_lines, is_large
 from ._sums import Share, Sums
+from ._terminal import say
 
 _FIGURES = 18
 """Cells that the figures of a line take."""
@@ -60,6 +64,10 @@ def count(
         int, typer.Option("--top", min=1, metavar="N", help="Lines to show at most.")
     ] = 20,
     conversation: ConversationId = None,
+    as_text: Annotated[
+        bool,
+        typer.Option("--text", help="FILE is plain text: count it as it stands."),
+    ] = False,
     as_json: options.AsJson = False,
     debug: options.Debug = False,  # noqa: ARG001 - read by the guard
 ) -> None:
@@ -75,7 +83,11 @@ def count(
 
     * `turnkeep count chat.json --model gpt-4o`
     * `turnkeep count *.json.gz --by tool`
+    * `turnkeep count --text prompt.md --model gpt-4o`
     """
+    if as_text:
+        _count_texts(files, model, as_json)
+        return
     measured: list[Measured | Streamed] = []
     for file in files:
         if by in _STREAMED and is_large(file):
@@ -101,6 +113,29 @@ def count(
     if len(measured) > 1:
         console.print()
         _print_all(console, glyphs, measured)
+
+
+def _count_texts(files: Iterable[str], model: str | None, as_json: bool) -> None:
+    """Print the tokens of texts by themselves: no roles, no overhead of a request."""
+    counter = text_counter(model)
+    texts = [(Path(file).name, counter.count(read_text(file))) for file in files]
+    total = sum(tokens for _, tokens in texts)
+    if as_json:
+        about = {
+            "format": "text",
+            "model": model,
+            "exact": counter.exact,
+            "margin": counter.margin,
+            "counter": counter.name,
+        }
+        told = [{"file": name, **about, "total": tokens} for name, tokens in texts]
+        print(dumps({"total": total, "files": told}, indent=2).decode(), end="")
+        return
+    how = "exact" if counter.exact else f"estimated, up to {counter.margin:.0%} more"
+    for name, tokens in texts:
+        say(f"{'stdin' if name == STDIO else name}: {counted(tokens, 'token')} ({how})")
+    if len(texts) > 1:
+        say(f"total: {counted(total, 'token')}")
 
 
 def _print_one(
