@@ -19,8 +19,16 @@ class Carried:
     Taken before a change that would forget it, and given back after.
     """
 
-    def __init__(self, chat: Core) -> None:
-        """Note it; costs nothing but what it says."""
+    def __init__(self, chat: Core, first: int) -> None:
+        """Note it; costs nothing but what it says.
+
+        Args:
+            chat:
+                The conversation.
+            first:
+                The first message that is about to go, or to move.
+        """
+        self._first = first
         fitter, ledger = chat._fitter, chat._ledger
         self._memory: Memory | None = fitter.memory
         self._available = fitter.available
@@ -53,12 +61,13 @@ class Carried:
         """The same of the messages that are there now."""
         ledger, old = chat._ledger, self._grouping
         index, messages = ledger.index, self._messages
+        first = min(self._first, len(old))
         now: list[int | None] = [
-            index.get(messages[i].id or "") for i in range(len(old))
+            *range(first),
+            *(index.get(messages[i].id or "") for i in range(first, len(old))),
         ]
         grouping = ledger.grouping
         # What stands before the first change has the steps it had.
-        first = next((i for i, place in enumerate(now) if place != i), len(now))
         start = min(
             old.step_at(first) if first < len(old) else old.steps,
             grouping.step_at(first) if first < len(grouping) else grouping.steps,

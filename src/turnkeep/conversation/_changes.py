@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def apply_change(chat: Core, change: Change) -> None:
     """Make a change; what it names and is not here is passed over.
 
-    Costs the change, and the history once where messages go.
+    Costs the change, and the history once where messages go that others stand behind.
 
     Raises:
         DuplicateIdError: A new message's id is taken; nothing is changed.
@@ -27,7 +27,12 @@ def apply_change(chat: Core, change: Change) -> None:
     if change.remove:
         fitter.settle_all()
         gone = {ledger.index[i] for i in change.remove if i in ledger.index}
-        ledger.rebuild(i for i in range(len(ledger.messages)) if i not in gone)
+        length = len(ledger.messages)
+        start = min(gone, default=length)
+        if len(gone) == length - start:
+            ledger.truncate(start)
+        else:
+            ledger.rebuild(i for i in range(length) if i not in gone)
         chat._desk.after_rebuild()
         fitter.forget()
     for row in change.replace:

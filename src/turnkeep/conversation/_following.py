@@ -385,7 +385,11 @@ class Following(Writing):
         """Make the change; what *edited* names of results is news to the model."""
         if not (change.append or change.replace or change.remove):
             return
-        carried = Carried(self) if change.remove or change.replace else None
+        carried = None
+        if change.remove or change.replace:
+            known = self._ledger.index
+            first = min((known[one] for one in change.remove), default=len(known))
+            carried = Carried(self, first)
         renewed = [
             row.message.id or ""
             for row in change.replace

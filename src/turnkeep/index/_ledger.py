@@ -62,7 +62,8 @@ class Ledger:
     """Messages in order, their ids, counts, pins and grouping; sums by step.
 
     Appending costs the message, whatever stands before it; so do a late result, an edit
-    and a new count (logarithmic in the steps). Removing messages costs the history.
+    and a new count (logarithmic in the steps). Removing messages costs the history where
+    others stand behind them.
     """
 
     def __init__(self, counter: RequestCounter) -> None:
@@ -352,6 +353,38 @@ class Ledger:
         self.pins = {i: m.pin_scope for i, m in enumerate(messages) if m.pinned}
         self.revision += 1
         self.regroup()
+
+    def truncate(self, length: int) -> None:
+        """Keep only the first *length* messages.
+
+        The same as `rebuild`, but it costs what goes and the last turn of what stays,
+        unless one concerns the other.
+        """
+        found = self.grouping.before_turn_of(length)
+        if found is None:
+            self.rebuild(range(length))
+            return
+        grouping, start = found
+        for message in self.messages[length:]:
+            del self.index[message.id or ""]
+        messages = self.messages[:length]
+        add, meant_for = grouping.add, self._meant_for
+        for message in messages[start:]:
+            add(entry_of(message), meant_for(message) if message.metadata else -1)
+        self.messages, self.counts = messages, self.counts[:length]
+        self.replaced = Replaced()  # earlier plans keep the lists as they were
+        self.pins = {i: scope for i, scope in self.pins.items() if i < length}
+        self.grouping = grouping
+        self.sums = None
+        self._thoughts.cut_off(length)
+        self._pictures.cut_off(length)
+        self.shown_only = HIDDEN in grouping.kinds
+        self.asked = grouping.kinds.rfind(USER)
+        if self.last_uncounted >= length:
+            self._look_for_uncounted()
+        self.version += 1
+        self.revision += 1
+        self.renew(())
 
     def regroup(self) -> None:
         """Group and sum up again from the beginning."""

@@ -35,6 +35,12 @@ class Spotted:
         self._looked = len(messages)
         return found
 
+    def cut_off(self, length: int) -> None:
+        """Forget what stands behind so many messages; costs what is found."""
+        self._found = self._found[: bisect_left(self._found, length)]
+        self._looked = min(self._looked, length)
+        self._stale = {index for index in self._stale if index < length}
+
     def forget(self, index: int) -> None:
         """Look at a message again: it says something else."""
         if index < self._looked:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
 
 from ._calls import OpenCall, Problem, pick, take_out
@@ -28,6 +28,7 @@ class Grouping:
         "_names",
         "_open",
         "_place",
+        "_reclosed",
         "_run",
         "_run_results",
         "answered",
@@ -128,6 +129,8 @@ class Grouping:
         self._open: dict[str | None, list[OpenCall]] = {}
         self._closed: dict[str | None, int] = {}
         """By id, the result that closed a call of it last."""
+        self._reclosed: dict[str | None, list[int]] = {}
+        """The results that closed calls of an id before those, oldest first."""
         self._names: dict[str, list[OpenCall]] | None = None
         self._run = -1  # the step whose assistant entries may still go on
         self._place = -1  # the call message whose unbroken results we are in
@@ -328,6 +331,72 @@ class Grouping:
             self.stored = sorted({*self.stored, *(p.message for p in orphans)})
             self.problems = [p for p in self.problems if p.kind != "orphan_result"]
 
+    def before_turn_of(self, length: int) -> tuple[Grouping, int] | None:
+        """The grouping of what stands before the turn that message *length* - 1 is in.
+
+        Costs what stands behind it, and copies of the columns; what was grouped before
+        stays as it is.
+
+        Returns:
+            The grouping and how many messages it holds: the rest of the first *length*
+            is to be added. Nothing where what goes concerns what stays: a late answer,
+            a second one, what the provider does itself, calls without ids.
+        """
+        at = self.kinds.rfind(USER, 0, length)
+        if at <= 0 or self._names is not None or self._is_hosted():
+            return None
+        step, step_of = self.step_of[at], self.step_of
+        if (
+            self.first[step] != at
+            or min(step_of[at:]) < step
+            or any(problem.message >= at for problem in self.problems)
+            or any(by >= at for by in self.superseded.values())
+            or any(step <= s and min(group) < step for s, group in self.ties.items())
+        ):
+            return None
+        made = Grouping(lines_join=self.lines_join, stateful=self.stateful)
+        made.kinds, made.step_of = self.kinds[:at], step_of[:at]
+        made.first = self.first[:step]
+        made.turn_first = self.turn_first[: bisect_left(self.turn_first, step)]
+        made.late = {s: late for s, late in self.late.items() if s < step}
+        made.displaced = {i: of for i, of in self.displaced.items() if i < at}
+        made.displaced_run = {i for i in self.displaced_run if i < at}
+        made.superseded, made.problems = {**self.superseded}, [*self.problems]
+        made.ties = {s: group for s, group in self.ties.items() if s < step}
+        made.shared = {s for s in self.shared if s < step}
+        made.summaries = [i for i in self.summaries if i < at]
+        for name, stack in self._open.items():
+            if earlier := [call for call in stack if call.message < at]:
+                made._open[name] = earlier
+        made._closed = self._closed_until(at)
+        made._reclosed = {
+            name: before
+            for name, indexes in self._reclosed.items()
+            if (before := [i for i in indexes if i < made._closed.get(name, -1)])
+        }
+        return made, at
+
+    def _is_hosted(self) -> bool:
+        """Whether the provider does something itself, or keeps or has read it."""
+        return bool(
+            self.memories
+            or self.references
+            or self.settings
+            or self.waiting
+            or self._hosts
+            or self.lost
+            or self.stored
+            or self.lines
+        )
+
+    def _closed_until(self, at: int) -> dict[str | None, int]:
+        """By id, the result before *at* that closed a call of it last."""
+        closed = {name: index for name, index in self._closed.items() if index < at}
+        for name, indexes in self._reclosed.items():
+            if name not in closed and indexes[0] < at:
+                closed[name] = indexes[bisect_left(indexes, at) - 1]
+        return closed
+
     def together(self, step: int) -> Collection[int]:
         """The steps that can only leave together with *step*, itself included."""
         return self.ties.get(step) or (step,)
@@ -401,6 +470,8 @@ class Grouping:
             take_out(self._names[call.name], call)
         if answer.id is None:
             self._closed[f"\0{call.name}"] = index
+        if call.id in self._closed:
+            self._reclosed.setdefault(call.id, []).append(self._closed[call.id])
         self._closed[call.id] = index
 
     def _share(self, left: int, right: int) -> None:
