@@ -62,8 +62,8 @@ class Ledger:
     """Messages in order, their ids, counts, pins and grouping; sums by step.
 
     Appending costs the message, whatever stands before it; so do a late result, an edit
-    and a new count (logarithmic in the steps). Removing messages costs the history where
-    others stand behind them.
+    and a new count (logarithmic in the steps). Removing messages costs the history, but
+    those at the end only what goes.
     """
 
     def __init__(self, counter: RequestCounter) -> None:
