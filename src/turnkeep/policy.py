@@ -94,7 +94,7 @@ class Policy:
 
     @cached_property
     def opener_stays(self) -> bool:
-        """Whether a turn's first message goes last of its turn.
+        """Whether a turn's first message is dropped last of its turn.
 
         What is kept of a turn then follows its question.
         """
@@ -203,7 +203,7 @@ NO_DEMANDS = Policy()
 
 
 def keeps_closers(grouping: Grouping, policy: Policy) -> bool:
-    """Whether a turn's last message goes last of it, in this history.
+    """Whether a turn's last message is dropped last of it, in this history.
 
     System text that is part of a round stands before the model's words, or at the end.
     """

@@ -97,7 +97,7 @@ def rest_of(
     dropped = memory.dropped
     held = sums.held_leads.irange(maximum=len(dropped), inclusive=(True, False))
     if any(dropped[lead] for lead in held):
-        return None  # what goes last of all went: it is tried again each time
+        return None  # what is dropped last of all went: it is tried again each time
     pictures = 0
     if budget.max_images is not None:
         edits, message = plan.edits, ledger.message

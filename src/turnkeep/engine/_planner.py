@@ -386,7 +386,7 @@ def left_bare(history: History) -> list[str]:
 
 
 def left_out(problems: Sequence[Problem], id_of: Callable[[int], str]) -> list[str]:
-    """The warning about what no provider would take, if there is any such thing."""
+    """The warning about what the provider would refuse, if there is any."""
     bad = [
         " ".join(filter(None, (*p.kind.split("_"), p.call_id, f"({id_of(p.message)})")))
         for p in problems[:10]

@@ -198,7 +198,7 @@ class Last:
         return going
 
     def may_return(self, steps: Iterable[int], gone: Sequence[int]) -> bool:
-        """Whether what goes last of their turns is still there."""
+        """Whether what is dropped last of their turns is still there."""
         grouping, demands = self._history.grouping, self._history.rules.demands
         coming = set(steps)
         return all(

@@ -435,7 +435,7 @@ class History:
             question = grouping.question_of(grouping.turn_of(step))
             if question is not None:
                 held.setdefault(question, Cause.PENDING)
-        # What a summary stands for is gone from the list, so it goes last of all.
+        # What a summary stands for is gone from the list, so it is dropped last of all.
         soft.update(self.summaries)
         self._hold_current(held)
         for step in self.sealed:

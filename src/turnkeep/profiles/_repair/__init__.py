@@ -1,4 +1,4 @@
-"""Mending what no provider would take."""
+"""Repairs of histories that a provider would refuse."""
 
 from ._content import Change
 from ._repair import Close, Repair, repair_messages
