@@ -96,12 +96,21 @@ def test_the_same_as_built_anew(
         assert facts(chat._ledger) == facts(anew(chat))
         chat.extend(unnamed(more))
         assert facts(chat._ledger) == facts(anew(chat))
-    if chat._ledger.grouping.problems:
-        return  # what windows make of those depends on what was sent before
     other = Conversation(model="gpt-4o", budget=Budget(60, target=0.6))
     other.extend(chat.messages)
     chat._fitter.forget()
     assert window(chat) == window(other)
+
+
+def test_a_result_before_its_call_drops_nothing_that_fits() -> None:
+    """It moves behind its call in every window, not in the first alone."""
+    chat = Conversation(model="gpt-4o", budget=Budget(60, target=0.6))
+    chat.extend([result("a"), user("go on"), call("a")])
+    assert len(chat.fit().messages) == 3
+    chat.user("go on")
+    window = chat.fit()
+    assert not window.plan.pruned
+    assert len(window.messages) == 4
 
 
 def test_ids_that_are_used_again() -> None:

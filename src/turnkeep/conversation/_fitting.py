@@ -305,7 +305,7 @@ class Fitter:
         )
         history = self._history(ask)
         sums = ledger.sums
-        looks = needs_look(ledger.grouping, ledger.pins)
+        looks = needs_look(ledger.grouping, ledger.pins) or self._has_early()
         if sums is not None and not (sums.lead or looks) and ledger.last_uncounted < 0:
             history.size_up(self._sums(ask).every.values)
         try:
@@ -373,8 +373,8 @@ class Fitter:
             return None
         if ledger.sums is None and ledger.last_uncounted >= 0 and self._last is None:
             return None  # who asks once counts from the newest end
-        if ledger.grouping.problems and early_answers(ledger.grouping):
-            return None  # a result that stands before its call moves
+        if self._has_early():
+            return None
         if needs_look(ledger.grouping, ledger.pins):
             return None  # a memory of the provider's asks for more
         sums = self._sums(ask)
@@ -421,7 +421,7 @@ class Fitter:
         sums, sealed = rest.sums, self._sealed(rest.sums)
         if rest.sums is not ledger.sums or not rest.may_go_on(ledger):
             return None
-        if ledger.grouping.problems and early_answers(ledger.grouping):
+        if self._has_early():
             return None
         if needs_look(ledger.grouping, ledger.pins):
             return None
@@ -429,6 +429,11 @@ class Fitter:
         if outcome is None or outcome.tokens > min(trigger, limits.available):
             return None
         return Scene(self.stage, sums, outcome, ask, limits, self.policy(ask))
+
+    def _has_early(self) -> bool:
+        """Whether a result stands before its call: it moves, and steps change by it."""
+        grouping = self.ledger.grouping
+        return bool(grouping.problems and early_answers(grouping))
 
     def _has_long(self, ask: Ask, step: int) -> bool:
         """Whether a text behind *step* is longer than the model's window allows one."""
