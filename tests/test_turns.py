@@ -349,8 +349,9 @@ def state_of(grouping: Grouping) -> dict[str, object]:
     state = {
         name: getattr(grouping, name)
         for name in Grouping.__slots__
-        # What the newest message did is said of one that was added alone.
-        if name not in ("_open", "_names", "_closed", "answered", "opened")
+        # What the newest message did is said of one that was added alone, and what was
+        # closed right behind its call is looked up in the columns.
+        if name not in ("_open", "_names", "_closed", "_reclosed", "answered", "opened")
     }
     state["open"] = [(c.message, c.position, c.answer) for c in grouping.open_calls]
     return state
@@ -449,6 +450,7 @@ def test_columns_always_group_as_rows_do(
         for grouping in (at_once, in_part):
             assert answers_of(grouping) == answers_of(whole)
             assert state_of(grouping) == state_of(whole)
+            assert grouping.before_turn_of(len(rows)) is None
             assert answers_of(grouping) == answers_of(whole)
         for call_id in ("a", "b", "c", "f", "g", "z"):
             assert at_once.was_closed(call_id) == whole.was_closed(call_id)

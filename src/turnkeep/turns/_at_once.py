@@ -369,6 +369,10 @@ class _AtOnce(Grouping):
                 if last not in self.displaced:
                     self._place = stray.carriers[0]
 
+    def before_turn_of(self, length: int) -> None:
+        """Nothing: what was closed right behind its call is not noted one by one."""
+        del length
+
     def was_closed(self, call_id: str) -> bool:
         """See `Grouping.was_closed`."""
         return super().was_closed(call_id) or (
