@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
@@ -250,8 +249,3 @@ async def _rate(url: str, model: str, clients: int, requests: int) -> float:
 def _say(name: str, promised: float, measured: float) -> None:
     PROMISES.append(Promise(name, promised, round(measured, 2), "ms"))
     print(f"\n{name}: {measured:.2f} ms (promised {promised})")
-
-
-def test_the_folder_of_benchmarks_is_ours() -> None:
-    """The upstream's program is whole."""
-    compile(UPSTREAM, str(Path(__file__)), "exec")
