@@ -115,7 +115,7 @@ def test_a_format_no_file_can_have_is_refused(
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
     assert reason in done.stderr
-    offered = done.stderr.partition("; there are ")[2]
+    offered = done.stderr.partition("there are ")[2]
     assert {"openai,", "anthropic,"} <= set(offered.split())
     assert "messages" not in offered
     assert ("claude-code" in offered) == (option == "--format")

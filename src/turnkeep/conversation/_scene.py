@@ -119,7 +119,7 @@ class Scene(Past):
         self._ask = ask
         self._limits = limits
         self._policy, self.demands = setting
-        self._key: tuple[Any, int] | None = None
+        self._key: tuple[int, Any, int] | None = None
         self._total = len(ledger.messages)
         self._revision = ledger.revision
         self._version = ledger.version
@@ -276,7 +276,8 @@ class Scene(Past):
                 return None
             ledger, cut = self._ledger, self._outcome.cut
             if not ledger.grouping.late:
-                self._key = cut, self._version
+                # The very cut: one that was made anew may be equal, and hold less.
+                self._key = id(cut), cut, self._version
             indexes = partial(indexes_from, ledger, cut, self._total)
             return stage.pieces.messages(
                 ledger.messages, self._total, self._key, indexes

@@ -86,6 +86,59 @@ _TAIL = """
 .. autofunction:: read
 
 .. autofunction:: read_entries
+.. autofunction:: parse_json
+
+.. autofunction:: match_format
+
+.. autofunction:: format_of_model
+
+.. autofunction:: read_objects
+
+.. autofunction:: reopen
+
+.. py:data:: turnkeep.FORMATS
+
+   The names of all formats that can be given as *format*.
+```
+
+## What a format is made of
+
+```{eval-rst}
+.. autoclass:: Format()
+   :members:
+
+.. autoclass:: Envelope()
+   :members:
+
+.. autoclass:: Detection()
+   :members:
+
+.. autoclass:: Match()
+   :members:
+
+.. autoclass:: Marks()
+   :members:
+
+.. autoclass:: Reading()
+   :members:
+
+.. autoclass:: Line()
+   :members:
+
+.. autoclass:: Loss()
+   :members:
+
+.. autofunction:: decode_entries
+
+.. autofunction:: origin_of
+
+.. autofunction:: layout_of
+
+.. autofunction:: is_own
+
+.. py:data:: turnkeep.formats.Judgement
+
+   A format's verdict on an entry: a number, larger for a closer match, and a sentence.
 ```
 """
 

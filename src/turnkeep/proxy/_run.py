@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Final, Self
@@ -48,7 +49,7 @@ def _config(app: Any, settings: Settings, host: str, port: int) -> uvicorn.Confi
         ws="none",
         http=Protocol,
         h11_max_incomplete_event_size=settings.max_header,
-        timeout_keep_alive=int(settings.slow),
+        timeout_keep_alive=ceil(settings.slow),
         timeout_graceful_shutdown=5,
         lifespan="on",
     )
