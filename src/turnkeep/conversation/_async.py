@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterator, Mapping
 from functools import wraps
 from os import PathLike
-from types import MethodType
 from typing import (
     Any,
     Concatenate,
     Final,
-    Generic,
     ParamSpec,
     Self,
     TypeVar,
@@ -24,6 +22,7 @@ from turnkeep.errors import TurnkeepError
 from turnkeep.model import GenerationTotals, Message
 from turnkeep.plans.telemetry import logger
 from turnkeep.stores import AsyncStore, Store, in_thread
+from turnkeep.stores._base import Awaited
 from turnkeep.strategies import Strategy
 from turnkeep.tokens import Usage
 
@@ -56,7 +55,7 @@ class _Kept(Conversation):
             self.later()
 
 
-class _Awaited(Generic[P, T]):
+class _Awaited(Awaited[P, T]):
     """A method of `Conversation`, awaited, with the same parameters.
 
     Args:
@@ -81,21 +80,6 @@ class _Awaited(Generic[P, T]):
 
         self.__doc__ = method.__doc__
         self._method = awaited
-
-    @overload
-    def __get__(
-        self, instance: None, owner: type
-    ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]: ...
-
-    @overload
-    def __get__(
-        self, instance: object, owner: type
-    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        """The method, of a conversation or of the class."""
-        method = self._method
-        return method if instance is None else MethodType(method, instance)
 
 
 async def _write(

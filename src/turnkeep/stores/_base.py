@@ -183,7 +183,7 @@ class Awaited(Generic[P, T]):
             return made
 
         self.__doc__ = method.__doc__
-        self._method = awaited
+        self._method: Callable[..., Coroutine[Any, Any, T]] = awaited
 
     @overload
     def __get__(
