@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import tomllib
@@ -46,8 +45,6 @@ class CacheMarks(StrEnum):
     KEEP = "keep"
     PLACE = "place"
 
-
-_UNITS = {"k": 1_000, "m": 1_000_000}
 
 Budgets = Annotated[
     list[str] | None,
@@ -354,7 +351,7 @@ def _settings(config: Path | None, **given: Any) -> Settings:
     if isinstance(made.get("budgets"), list):
         made["budgets"] = [_budget(one) for one in made["budgets"]]
     elif isinstance(made.get("budgets"), dict):
-        made["budgets"] = [(k, _tokens(str(v))) for k, v in made["budgets"].items()]
+        made["budgets"] = [(k, _tokens(v)) for k, v in made["budgets"].items()]
     if isinstance(made.get("upstreams"), list):
         made["upstreams"] = dict(_upstream(one) for one in made["upstreams"])
     for name, value in made.items():
@@ -390,25 +387,12 @@ def _budget(text: str) -> tuple[str, int]:
     return pattern or "*", _tokens(tokens)
 
 
-def _tokens(text: str) -> int:
-    """A number of tokens, `k` and `m` for thousands and millions.
-
-    >>> _tokens("1.5k")
-    1500
-
-    Raises:
-        UsageError: It is none.
-    """
-    unit = _UNITS.get(text[-1:].lower(), 1)
-    digits = text[:-1] if unit > 1 else text
-    try:
-        value = float(digits.replace("_", "").replace(",", "")) * unit
-    except ValueError:
-        value = 0.0
-    if not 1 <= value < 2**53:
-        msg = f"a budget is a number of tokens, such as 60k, not {json.dumps(text)}"
+def _tokens(text: str | int) -> int:
+    tokens = options.parse_tokens(text)
+    if tokens < 1:
+        msg = f"a budget is a number of tokens, such as 60k, not {text!r}"
         raise UsageError(msg, "--budget")
-    return int(value)
+    return tokens
 
 
 def _upstream(text: str) -> tuple[str, str]:

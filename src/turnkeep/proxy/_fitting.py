@@ -48,6 +48,8 @@ class Fitted:
     """The body to send: the very bytes that came where nothing was changed."""
     untouched: bool
     budget: Budget
+    before: int
+    """Tokens of the whole history."""
     seconds: float
     mended: tuple[str, ...] = ()
     """What was broken in the request, in words without its contents."""
@@ -55,8 +57,7 @@ class Fitted:
     @property
     def left_out(self) -> int:
         """Tokens that stand in the history and not in the window."""
-        plan = self.window.plan
-        return max(plan.tokens_before - plan.tokens, 0)
+        return max(self.before - self.window.tokens, 0)
 
     def headers(self) -> dict[str, str]:
         """What is told to the client."""
@@ -155,13 +156,14 @@ class Fitter:
             return None  # not understood: it is the provider's to judge
         moment = Moment.of(chat)
         window = chat.fit(budget)
+        plan = window.plan
         made = window.apply(sent)
         untouched = not mended and bool(made == body)
         entries = made[key]
         before = session.sent
         goes_on = before == entries[: len(before)]
-        if window.plan.pruned or not goes_on:
-            cut = moment.cutting(len(sent[key]), budget, pruned=window.plan.pruned)
+        if window.pruned or not goes_on:
+            cut = moment.cutting(len(sent[key]), budget, pruned=window.pruned)
             session.track = (*session.track, cut)
             self._state.save(session)
         session.sent = entries
@@ -173,15 +175,17 @@ class Fitter:
             raw if untouched else printed(made),
             untouched,
             budget,
+            plan.tokens_before,
             time.perf_counter() - started,
             mended,
         )
         if not untouched:
             session.pruned += 1
             session.saved += fitted.left_out
-        if window.plan.dropped or window.plan.edited or window.plan.inserted:
-            session.plan = window.plan
-        session.notes.append(Note.of(window, goes_on=goes_on, limit=budget.max_tokens))
+        note = Note.of(window, fitted.before, goes_on=goes_on, limit=budget.max_tokens)
+        session.notes.append(note)
+        if note.dropped or note.edited or note.added:
+            session.plan = plan
         return fitted
 
     def _current(
@@ -221,8 +225,9 @@ class Fitter:
             session.clean = None if mended else len(body[key])
         done = chat.sync(sent)
         new = {*done.appended, *done.edited}
-        if len(new) == len(chat.messages) or self.settings.pin_leading:
-            self._pin_leading(chat)
+        if self.settings.pin_leading:
+            for message in _leading(chat.messages):
+                _pin(chat, message)
         if self._pins and new:
             for message in chat.messages[-len(new) - 1 :]:
                 if any(pattern.search(message.text) for pattern in self._pins):
@@ -241,12 +246,6 @@ class Fitter:
                 return False
         session.clean = len(entries)
         return True
-
-    def _pin_leading(self, chat: Conversation) -> None:
-        """Pin what programs send in front of the first question."""
-        if self.settings.pin_leading:
-            for message in _leading(chat.messages):
-                _pin(chat, message)
 
     def refit(
         self, fitted: Fitted, told: Any, raw: bytes, body: Mapping[str, Any]

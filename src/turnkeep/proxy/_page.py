@@ -143,10 +143,11 @@ def _plan(session: Session) -> str:
     plan = session.plan
     if plan is None:
         return "<p>Nothing had to go so far.</p>"
+    sized = [(run, *plan.tokens_of(run)) for run in plan.runs]
     rows = "".join(
         f"<tr><td>{escape(str(run.action))}<td class=text>{escape(str(run.cause))}"
-        f"<td>{len(run):,}<td>{plan.tokens_of(run)[0]:,}<td>{plan.tokens_of(run)[1]:,}"
-        for run in plan.runs
+        f"<td>{len(run):,}<td>{before:,}<td>{after:,}"
+        for run, before, after in sized
     )
     head = (
         "<tr><th class=text>what<th class=text>why<th>messages<th>tokens before"

@@ -42,12 +42,12 @@ class Note:
     """Whether it begins with all that was sent before, as caches ask for."""
 
     @classmethod
-    def of(cls, window: Window, *, goes_on: bool, limit: int) -> Note:
+    def of(cls, window: Window, before: int, *, goes_on: bool, limit: int) -> Note:
         """What is noted of a window."""
         plan = window.plan
         return cls(
             time.time(),
-            plan.tokens_before,
+            before,
             window.expected,
             limit,
             len(plan.dropped),

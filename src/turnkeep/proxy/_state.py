@@ -29,7 +29,7 @@ class State:
         try:
             saved: Any = self._store.read(session.key).state.get("track")
             return None if saved is None else from_saved(saved)
-        except (UnknownConversationError, TurnkeepError):
+        except TurnkeepError:
             return None
 
     def save(self, session: Session) -> None:

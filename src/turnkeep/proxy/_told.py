@@ -100,7 +100,7 @@ class Told:
             status=status,
             tokens=fitted.window.expected,
             counted=plan.tokens,
-            tokens_before=plan.tokens_before,
+            tokens_before=fitted.before,
             limit=fitted.budget.max_tokens,
             dropped=len(plan.dropped),
             edited=len(plan.edited),
