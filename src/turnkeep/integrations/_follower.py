@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -29,6 +29,26 @@ change what they have just made; before them the same object says the same."""
 
 _IDS: Final = ("first", "last", "id", "after")
 """Fields of a saved cut that name messages."""
+
+
+TRIES: Final = 3
+"""How often a request is sent that was too long."""
+
+OPEN: Final = 1_000
+"""Requests whose answers are awaited; older ones have been given up."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Open(OrderedDict[K, V]):
+    """Requests whose answers are awaited, `OPEN` of them at most."""
+
+    def __setitem__(self, call: K, request: V) -> None:
+        """Await the answer of a call; the one that waits longest goes for it."""
+        super().__setitem__(call, request)
+        while len(self) > OPEN:
+            self.popitem(last=False)
 
 
 @attrs.frozen

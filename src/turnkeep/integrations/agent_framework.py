@@ -22,15 +22,21 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Follower, Followers, Request, View, key_of, usage_of
+from ._follower import (
+    TRIES,
+    Follower,
+    Followers,
+    Request,
+    View,
+    key_of,
+    usage_of,
+)
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepChatMiddleware", "pin"]
 
 _PINNED: Final = "pinned"
 _STATE: Final = "turnkeep"
-_TRIES: Final = 3
-"""How often a request is sent that was too long."""
 
 
 class TurnkeepChatMiddleware(ChatMiddleware):  # type: ignore[misc]
@@ -80,7 +86,7 @@ class TurnkeepChatMiddleware(ChatMiddleware):  # type: ignore[misc]
         pieces = [piece for message in history for piece in _pieces(message)]
         follower = self._follower(context, pieces)
         request = self._request(context, pieces)
-        for last in range(_TRIES):
+        for last in range(TRIES):
             view = await follower.aview(request)
             context.messages = _joined(view.messages)
             if context.stream:
@@ -90,7 +96,7 @@ class TurnkeepChatMiddleware(ChatMiddleware):  # type: ignore[misc]
             try:
                 await call_next()
             except Exception as error:
-                if last == _TRIES - 1 or not _overflowed(view, error):
+                if last == TRIES - 1 or not _overflowed(view, error):
                     raise
             else:
                 _learner(view, follower, context)(context.result)

@@ -10,7 +10,6 @@ kept in the session's state, under `turnkeep_` and the agent's name.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -21,16 +20,20 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Follower, Followers, Request, View, usage_of
+from ._follower import (
+    Follower,
+    Followers,
+    Open,
+    Request,
+    View,
+    usage_of,
+)
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepPlugin"]
 
 _TRIES: Final = 2
 """How often a request that was too long is fitted again."""
-
-_OPEN: Final = 1_000
-"""Requests whose answers are awaited; older ones have been given up."""
 
 
 class TurnkeepPlugin(BasePlugin):  # type: ignore[misc]
@@ -71,7 +74,7 @@ class TurnkeepPlugin(BasePlugin):  # type: ignore[misc]
         super().__init__(name="turnkeep")
         options = Options(budget, model, strategy, pinned, summarizer, on_prune)
         self._followers = Followers(options)
-        self._open: OrderedDict[str, tuple[Follower, Request, View]] = OrderedDict()
+        self._open: Open[str, tuple[Follower, Request, View]] = Open()
 
     async def before_model_callback(
         self, *, callback_context: Any, llm_request: Any
@@ -84,8 +87,6 @@ class TurnkeepPlugin(BasePlugin):  # type: ignore[misc]
         view = await follower.aview(request)
         llm_request.contents = view.messages
         self._open[_run(callback_context)] = (follower, request, view)
-        while len(self._open) > _OPEN:
-            self._open.popitem(last=False)
         if (now := follower.state) != state:
             callback_context.state[name] = now
 

@@ -36,14 +36,21 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Follower, Followers, Request, View, fitted, key_of, usage_of
+from ._follower import (
+    TRIES,
+    Follower,
+    Followers,
+    Request,
+    View,
+    fitted,
+    key_of,
+    usage_of,
+)
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepMiddleware", "fit_messages", "pin", "resolve"]
 
 _PINNED: Final = "pinned"
-_TRIES: Final = 3
-"""How often a request is sent that was too long."""
 
 
 class TurnkeepState(AgentState[Any]):  # type: ignore[misc]
@@ -101,12 +108,12 @@ class TurnkeepMiddleware(AgentMiddleware[TurnkeepState, Any, Any]):  # type: ign
     ) -> ExtendedModelResponse[Any]:
         """Send what fits, and learn from the answer."""
         follower, asked = self._begin(request)
-        for last in range(_TRIES):
+        for last in range(TRIES):
             view = follower.view(asked)
             try:
                 answer = handler(request.override(messages=view.messages))
             except Exception as error:
-                if last == _TRIES - 1 or not view.overflowed(error):
+                if last == TRIES - 1 or not view.overflowed(error):
                     raise
             else:
                 return _kept(answer, view, follower, request)
@@ -119,12 +126,12 @@ class TurnkeepMiddleware(AgentMiddleware[TurnkeepState, Any, Any]):  # type: ign
     ) -> ExtendedModelResponse[Any]:
         """The same for `ainvoke` and `astream`."""
         follower, asked = self._begin(request)
-        for last in range(_TRIES):
+        for last in range(TRIES):
             view = await follower.aview(asked)
             try:
                 answer = await handler(request.override(messages=view.messages))
             except Exception as error:
-                if last == _TRIES - 1 or not view.overflowed(error):
+                if last == TRIES - 1 or not view.overflowed(error):
                     raise
             else:
                 return _kept(answer, view, follower, request)

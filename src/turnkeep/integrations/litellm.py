@@ -13,7 +13,6 @@ hold never enters its window.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, Final
 
@@ -25,13 +24,19 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Follower, Followers, Request, View, key_of
+from ._follower import (
+    OPEN,
+    Follower,
+    Followers,
+    Open,
+    Request,
+    View,
+    key_of,
+)
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepGuardrail", "TurnkeepLogger", "acompletion", "completion"]
 
-_OPEN: Final = 1_000
-"""Requests whose answers are awaited; older ones have been given up."""
 
 _CHATS: Final = frozenset({"completion", "acompletion", "text_completion"})
 _RESPONSES: Final = frozenset({"responses", "aresponses"})
@@ -63,7 +68,7 @@ class _Fitting:
     ) -> None:
         self.options = options
         self.followers = Followers(options, states)
-        self.open: OrderedDict[str, View] = OrderedDict()
+        self.open: Open[str, View] = Open()
 
     def fit(self, data: dict[str, Any], format: str = "openai") -> View | None:  # noqa: A002
         """Put the window into a request; nothing where it holds no list."""
@@ -116,8 +121,6 @@ class _Fitting:
         """Remember a request until its answer comes."""
         if call is not None:
             self.open[call] = view
-            while len(self.open) > _OPEN:
-                self.open.popitem(last=False)
 
     def answered(self, call: str | None, answer: Any, asked: dict[str, Any]) -> None:
         """Learn from an answer, where its figures are the provider's own."""
@@ -309,7 +312,7 @@ def _fitting_of(options: Options, states: MutableMapping[str, Any] | None) -> _F
             return fitting
     fitting = _Fitting(options, states)
     _shared.append((options, states, fitting))
-    del _shared[:-_OPEN]
+    del _shared[:-OPEN]
     return fitting
 
 

@@ -11,7 +11,6 @@ and so `all_messages()`, stay whole.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -38,18 +37,22 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Followers, Request, View, key_of, usage_of
+from ._follower import (
+    TRIES,
+    Followers,
+    Open,
+    Request,
+    View,
+    key_of,
+    usage_of,
+)
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepCapability", "defer", "pin", "resolve"]
 
 _PINNED: Final = "pinned"
 _PENDING: Final = "pending"
-_TRIES: Final = 3
-"""How often a request is sent that was too long."""
 
-_OPEN: Final = 1_000
-"""Runs whose answers are awaited; older ones have been given up."""
 
 _HAS_ATTEMPTS: Final = hasattr(AbstractCapability, "prepare_model_request")
 """Releases from 2.63 on ask before each attempt; before them the whole is wrapped."""
@@ -96,7 +99,7 @@ class TurnkeepCapability(AbstractCapability[Any]):  # type: ignore[misc]
         self._pinned = pinned
         options = Options(budget, model, strategy, None, summarizer, on_prune)
         self._followers = Followers(options, states)
-        self._open: OrderedDict[Any, View] = OrderedDict()
+        self._open: Open[Any, View] = Open()
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: Any
@@ -104,8 +107,6 @@ class TurnkeepCapability(AbstractCapability[Any]):  # type: ignore[misc]
         """Put the window into one attempt."""
         messages, view = await self._fit(ctx, request_context)
         self._open[_run(ctx)] = view
-        while len(self._open) > _OPEN:
-            self._open.popitem(last=False)
         return replace(request_context, messages=messages)
 
     async def after_model_request(
@@ -123,8 +124,8 @@ class TurnkeepCapability(AbstractCapability[Any]):  # type: ignore[misc]
     ) -> ModelResponse:
         """Ask for another attempt where the request was too long."""
         view = self._open.pop(_run(ctx), None)
-        attempt = getattr(request_context, "attempt", _TRIES)
-        if view is not None and view.overflowed(error) and attempt < _TRIES:
+        attempt = getattr(request_context, "attempt", TRIES)
+        if view is not None and view.overflowed(error) and attempt < TRIES:
             raise exceptions.RetryModelRequest from error
         raise error
 
@@ -134,12 +135,12 @@ class TurnkeepCapability(AbstractCapability[Any]):  # type: ignore[misc]
         """The same for releases that do not ask before each attempt."""
         if _HAS_ATTEMPTS:
             return await handler(request_context)
-        for last in range(_TRIES):
+        for last in range(TRIES):
             messages, view = await self._fit(ctx, request_context)
             try:
                 response = await handler(replace(request_context, messages=messages))
             except Exception as error:
-                if last == _TRIES - 1 or not view.overflowed(error):
+                if last == TRIES - 1 or not view.overflowed(error):
                     raise
             else:
                 _learn(view, response)

@@ -22,14 +22,18 @@ from turnkeep.budgets import Budget
 from turnkeep.plans import Plan
 from turnkeep.strategies import Strategy
 
-from ._follower import Follower, Request, View, usage_of
+from ._follower import (
+    TRIES,
+    Follower,
+    Request,
+    View,
+    usage_of,
+)
 from ._options import Options, Summarizer
 
 __all__ = ["TurnkeepConversationManager", "pin"]
 
 _STATE: Final = "turnkeep"
-_TRIES: Final = 3
-"""How often a request is sent that was too long."""
 
 
 class TurnkeepConversationManager(ConversationManager):  # type: ignore[misc]
@@ -129,7 +133,7 @@ class TurnkeepConversationManager(ConversationManager):  # type: ignore[misc]
         if event.exception is not None:
             self._tries += 1
             error = event.exception.__cause__ or event.exception
-            event.retry = self._tries < _TRIES and view.overflowed(error)
+            event.retry = self._tries < TRIES and view.overflowed(error)
             return
         self._tries = 0
         if event.stop_response is not None:
