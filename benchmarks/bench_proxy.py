@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ import httpx
 import pytest
 
 from benchmarks._tools import PROMISES, Promise
+from tests.proxy.upstream import await_server, free_port
 
 UPSTREAM = """
 import asyncio, sys, uvicorn
@@ -53,20 +53,13 @@ class Place:
     upstream: str
 
 
-def free() -> int:
-    """A port that is free."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-    return port
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A proxy with a budget of a quarter of the large body, and its upstream."""
     folder = tmp_path_factory.mktemp("proxy")
     (folder / "proxy.toml").write_text(f'exclude = ["{LEFT}"]\n')
     (folder / "upstream.py").write_text(UPSTREAM)
-    ports = free(), free()
+    ports = free_port(), free_port()
     url, upstream = (f"http://127.0.0.1:{port}" for port in ports)
     proxy = [
         *(sys.executable, "-m", "turnkeep.cli", "proxy", "--port", str(ports[0])),
@@ -79,24 +72,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     ]
     try:
         for one in (url, upstream):
-            _await(one)
+            await_server(one)
         yield Place(url, upstream)
     finally:
         for process in running:
             process.terminate()
         for process in running:
             process.wait(10)
-
-
-def _await(url: str) -> None:
-    for _ in range(400):
-        try:
-            httpx.get(url)
-        except httpx.ConnectError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail(f"{url} does not listen")
 
 
 def messages(kilobytes: int, name: str) -> list[Any]:

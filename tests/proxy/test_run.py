@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.cli.running import run
 from tests.strict.provider import StrictProvider
 from turnkeep.proxy import Settings, run_program
 
+from .upstream import await_server, free_port
 from .worlds import Program
 
 SCRIPT = """
@@ -140,8 +138,7 @@ def test_it_serves_until_it_is_told_to_stop(
     provider: StrictProvider, tmp_path: Path
 ) -> None:
     """And says what it did; a second one goes on with the same sessions."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = [
         *(sys.executable, "-m", "turnkeep.cli", "proxy", "--port", str(port)),
         *("--upstream", provider.url, "--budget", "6k", "--store", "cuts.db"),
@@ -155,7 +152,7 @@ def test_it_serves_until_it_is_told_to_stop(
             assert running.stderr is not None
             first = running.stderr.readline().decode()
             assert first.startswith(f"turnkeep: http://127.0.0.1:{port}/turnkeep/?key=")
-            _until_it_listens(port)
+            await_server(f"http://127.0.0.1:{port}/turnkeep/")
             program.run(f"http://127.0.0.1:{port}", requests=30, asked=not program.idle)
             running.send_signal(signal.SIGTERM if nth else signal.SIGINT)
             rest = running.stderr.read().decode()
@@ -165,17 +162,6 @@ def test_it_serves_until_it_is_told_to_stop(
     assert program.changed(provider.requests) <= 8
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
     assert len((tmp_path / "plans.jsonl").read_text().splitlines()) == 60
-
-
-def _until_it_listens(port: int) -> None:
-    for _ in range(200):
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/turnkeep/")
-        except httpx.ConnectError:
-            time.sleep(0.05)
-        else:
-            return
-    pytest.fail("it does not listen")
 
 
 @pytest.mark.parametrize(

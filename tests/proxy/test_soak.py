@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from typing import Any
 import httpx
 import pytest
 
-from .upstream import Got, Upstream
+from .upstream import Got, Upstream, await_server, free_port
 
 SECONDS = float(os.environ.get("TURNKEEP_SOAK", "5"))
 SESSIONS = 64
@@ -114,8 +113,7 @@ class Client:
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[str, int, Upstream]]:
     """A proxy in a process of its own: its address, its process, its upstream."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with Upstream(said) as upstream:
         command = [
             *(sys.executable, "-m", "turnkeep.cli", "proxy", "--port", str(port)),
@@ -126,12 +124,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, int, Upstream]]:
         ) as running:
             assert running.stderr is not None
             running.stderr.readline()
-            for _ in range(200):
-                try:
-                    httpx.get(f"http://127.0.0.1:{port}/turnkeep/")
-                    break
-                except httpx.ConnectError:
-                    time.sleep(0.05)
+            await_server(f"http://127.0.0.1:{port}/turnkeep/")
             try:
                 yield f"http://127.0.0.1:{port}", running.pid, upstream
             finally:

@@ -10,6 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+import httpx
+import pytest
+
 DONE: Final = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
 content-length: 2\r\n\r\n{}"
 
@@ -130,6 +133,25 @@ def _read(connection: socket.socket) -> Got | None:
             return None
         body += more
     return Got(line, headers, body)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+    return port
+
+
+def await_server(url: str) -> None:
+    """Return once *url* is answered, ten seconds from now at the latest."""
+    for _ in range(200):
+        try:
+            httpx.get(url)
+        except httpx.ConnectError:
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail(f"{url} does not listen")
 
 
 def event_stream(*events: bytes) -> list[bytes]:
